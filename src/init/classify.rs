@@ -156,7 +156,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
     let (program, subcommand) = &reading.key;
     if let ("tox", Some(unknown)) = (&**program, &found.unknown)
         && let Some(tasks) = tasks::of_program(tree, program, &found.dir)
-        && let Some(words) = tasks::tox::resolved(&tasks.variables, &found.words, unknown)
+        && let Some(words) = tasks::tox::resolved(&tasks.all, &found.words, unknown)
     {
         let known = SourceCommand {
             words,
@@ -425,7 +425,7 @@ fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, 
         _ => name.split(' ').collect(),
     };
     let started: Vec<Task> = match &**program {
-        "tox" => tasks::tox::started((&tasks.all, &tasks.variables), &found.words, &found.env),
+        "tox" => tasks::tox::started(&tasks.all, &found.words, &found.env),
         _ => names
             .iter()
             .filter_map(|name| tasks.task(name).cloned())

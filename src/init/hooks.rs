@@ -6,7 +6,7 @@ use super::shell::{self, Scope};
 use super::source::quoted;
 use super::tasks;
 use super::tree::{DataFile, Keys, Tree, scalar, scalars};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
 use vplan_base::word::count;
@@ -154,8 +154,7 @@ fn hook(place: Place, label: &str) -> SourceCommand {
 impl Hooks<'_> {
     /// Adds the commands of a hook.
     fn add(&mut self, text: &str, hook: &SourceCommand) {
-        let scope = Scope::of(&hook.dir, &BTreeMap::new());
-        for mut command in shell::split(text, &scope) {
+        for mut command in shell::split(text, &Scope::of(&hook.dir)) {
             command.env.extend(hook.env.clone());
             self.out.found.push(SourceCommand {
                 label: hook.label.clone(),

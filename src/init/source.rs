@@ -1,8 +1,7 @@
 //! From shell text to commands of a source.
 
 use super::found::{Origin, Place, SourceCommand};
-use super::shell::{Scope, Value};
-use std::collections::BTreeMap;
+use super::shell::Scope;
 use vplan_base::path::RepoPath;
 
 impl SourceCommand {
@@ -28,14 +27,11 @@ impl SourceCommand {
 }
 
 impl Scope {
-    /// A folder with variables that have a value.
-    pub(crate) fn of(dir: &RepoPath, variables: &BTreeMap<String, String>) -> Self {
-        let known = variables
-            .iter()
-            .map(|(name, value)| (name.clone(), Value::Known(value.clone())));
+    /// A folder without variables.
+    pub(crate) fn of(dir: &RepoPath) -> Self {
         Self {
             dir: dir.clone(),
-            variables: known.collect(),
+            ..Self::default()
         }
     }
 }

@@ -16,7 +16,6 @@ mod task;
 pub(crate) mod tox;
 
 pub use task::Task;
-use task::{Lines, Variables};
 
 /// A file of tasks.
 #[derive(Clone, Debug)]
@@ -26,8 +25,6 @@ pub struct Tasks {
     pub dir: RepoPath,
     pub runner: Runner,
     pub all: Vec<Task>,
-    /// Variables that the file gives a plain value.
-    pub variables: Variables,
 }
 
 /// A task runner: its programs, files, and how a task is started.
@@ -53,7 +50,7 @@ enum Shape {
     /// A mapping from environments to their scripts, at this path of keys.
     Environments(&'static str),
     /// Lines of a program.
-    Lines(fn(&str) -> Lines),
+    Lines(fn(&str) -> Vec<Task>),
     /// Data that tox reads.
     Tox,
 }
@@ -167,10 +164,10 @@ pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
 pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, String> {
     let text = tree.source(file)?;
     let data = || tree.read(file);
-    let (mut all, variables) = match runner.shape {
+    let mut all = match runner.shape {
         Shape::Lines(read) => read(text),
-        Shape::Map(keys) => (map_tasks(&data()?, keys), Variables::new()),
-        Shape::Environments(keys) => (environments(&data()?, keys), Variables::new()),
+        Shape::Map(keys) => map_tasks(&data()?, keys),
+        Shape::Environments(keys) => environments(&data()?, keys),
         Shape::Tox => tox::data(&data()?, "tool.tox"),
     };
     if runner.key == "cargo" {
@@ -187,7 +184,6 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
         dir,
         runner,
         all,
-        variables,
     })
 }
 
@@ -244,7 +240,7 @@ impl Tasks {
 
     /// The scope in which its commands are split.
     pub fn scope(&self) -> Scope {
-        Scope::of(&self.dir, &self.variables)
+        Scope::of(&self.dir)
     }
 }
 
@@ -262,6 +258,7 @@ fn map_tasks(data: &DataFile, keys: &[&str]) -> Vec<Task> {
             line: data.line(key.place),
             commands: commands(data, node),
             needs: list(&["deps", "depends", "needs"]),
+            ..Task::default()
         }
     })
     .collect()

@@ -1,14 +1,16 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use super::task::{Lines, Task, Variables};
+use super::task::Task;
 use crate::listed::listed;
 use crate::makefile::{self, Line};
 use crate::source::quoted;
 use regex::{Captures, Regex};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 type Pattern = LazyLock<Option<Regex>>;
+type Variables = BTreeMap<String, String>;
 
 fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<Captures<'t>> {
     pattern.as_ref()?.captures(text)
@@ -39,7 +41,7 @@ fn filled(text: &str, variables: &Variables) -> String {
 /// The longest value of a variable that is put in.
 const MAX_VALUE: usize = 400;
 
-pub(super) fn make(text: &str) -> Lines {
+pub(super) fn make(text: &str) -> Vec<Task> {
     let mut variables = Variables::from([("MAKE".to_owned(), "make".to_owned())]);
     let mut tasks: Vec<Task> = Vec::new();
     // The tasks to which recipe lines belong.
@@ -78,6 +80,7 @@ pub(super) fn make(text: &str) -> Lines {
                     line,
                     commands: inline.iter().cloned().collect(),
                     needs: needs.clone(),
+                    ..Task::default()
                 }));
                 open = start..tasks.len();
             }
@@ -90,8 +93,7 @@ pub(super) fn make(text: &str) -> Lines {
             }
         }
     }
-    let unquoted = merged(tasks, &variables);
-    (unquoted, variables)
+    merged(tasks, &variables)
 }
 
 /// Whether a name of a variable is plain.
@@ -137,7 +139,7 @@ fn merged(tasks: Vec<Task>, variables: &Variables) -> Vec<Task> {
 }
 
 /// The sessions of a `noxfile.py`, with the commands that they run.
-pub(super) fn nox(text: &str) -> Lines {
+pub(super) fn nox(text: &str) -> Vec<Task> {
     static SESSION: Pattern =
         LazyLock::new(|| pattern(r"(?s)\n@(?:nox\.)?session(.*?)\ndef\s+(\w+)\s*\("));
     static NAME: Pattern = LazyLock::new(|| pattern(r#"name\s*=\s*["']([^"']+)["']"#));
@@ -168,7 +170,7 @@ pub(super) fn nox(text: &str) -> Lines {
         }
         tasks.push(task);
     }
-    (tasks, Variables::new())
+    tasks
 }
 
 /// An argument of `session.run` as a word, if it is one.
@@ -188,7 +190,7 @@ fn nox_word(argument: &str) -> Option<String> {
 }
 
 /// The recipes of a justfile.
-pub(super) fn just(text: &str) -> Lines {
+pub(super) fn just(text: &str) -> Vec<Task> {
     static HEADER: Pattern =
         LazyLock::new(|| pattern(r"^@?([A-Za-z_][\w-]*)(\s[^:]*)?:(?:([^=].*))?$"));
     static VALUE: Pattern = LazyLock::new(|| {
@@ -226,7 +228,7 @@ pub(super) fn just(text: &str) -> Lines {
             *text = text.replace(&format!("{{{{ {name} }}}}"), value);
         }
     }
-    (tasks, variables)
+    tasks
 }
 
 /// The names of recipes; one with arguments is in parentheses.
@@ -247,7 +249,7 @@ fn dependencies(text: &str) -> Vec<String> {
 }
 
 /// The tasks of a Rakefile, with commands of `sh`.
-pub(super) fn rake(text: &str) -> Lines {
+pub(super) fn rake(text: &str) -> Vec<Task> {
     static TASK: Pattern = LazyLock::new(|| {
         pattern(r#"^\s*task\s*\(?\s*:?["']?([\w:]+)["']?\s*(?:=>\s*(.*?))?\s*(?:do\b.*|\{.*)?$"#)
     });
@@ -281,5 +283,5 @@ pub(super) fn rake(text: &str) -> Lines {
             task.commands.push((number, part(&found, 1).to_owned()));
         }
     }
-    (tasks, Variables::new())
+    tasks
 }

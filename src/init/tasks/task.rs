@@ -1,12 +1,5 @@
 //! A task of a runner, as a file has it.
 
-use std::collections::BTreeMap;
-
-/// Variables that a file gives a plain value.
-pub(crate) type Variables = BTreeMap<String, String>;
-/// The tasks of a file and its variables.
-pub(crate) type Lines = (Vec<Task>, Variables);
-
 /// A task of a runner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
@@ -16,6 +9,8 @@ pub struct Task {
     pub commands: Vec<(u32, String)>,
     /// The tasks that run before it.
     pub needs: Vec<String>,
+    /// The folder that its commands enter, where that is not in them.
+    pub(super) dir: String,
 }
 
 impl Task {

@@ -75,7 +75,7 @@ fn environments_of_tox() {
         [
             "lint [] ruff check",
             "py310 [] pytest tests; coverage xml || true",
-            " [] pytest {posargs:tests}; -coverage xml",
+            " [py310 lint] pytest {posargs:tests}; -coverage xml",
         ]
     );
 }
@@ -91,7 +91,7 @@ fn environments_that_tox_generates() {
             "py38-b [] cd x && one .; cd x && two",
             "py39-a [] cd x && one .",
             "py39-b [] cd x && two",
-            " [] a,!py39: one {tox_root}; b: two",
+            " [py38-a py38-b py39-a py39-b docs] a,!py39: one {tox_root}; b: two",
         ]
     );
     let toml = r#"
@@ -107,11 +107,14 @@ commands = [["ruff", "check", { replace = "env", name = "X" }]]
         [
             "lint [] ruff check {{computed}}".to_owned(),
             format!("py31-a [] {base}"),
-            format!(" [] {base}"),
+            format!(" [lint py31-a] {base}"),
         ]
     );
     let old = "[tool.tox]\nlegacy_tox_ini = '''\n[testenv:lint]\ncommands = mypy\n'''\n";
-    assert_eq!(listed("tox-toml", "pyproject.toml", old), ["lint [] mypy"]);
+    assert_eq!(
+        listed("tox-toml", "pyproject.toml", old),
+        ["lint [] mypy", " [] "]
+    );
 }
 
 #[test]

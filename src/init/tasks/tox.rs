@@ -1,6 +1,6 @@
 //! The environments of tox, of its three formats.
 
-use super::task::{Lines, Task, Variables};
+use super::task::Task;
 use crate::makefile::lines;
 use crate::source::quoted;
 use crate::tree::{DataFile, Keys};
@@ -9,15 +9,10 @@ use vplan_front::tree::{Node, Value};
 
 /// The most names that one pattern generates.
 const MAX_NAMES: usize = 256;
-/// The variable with the environments that run by default.
-const DEFAULT: &str = "env_list";
-
-/// An environment without what the base (`[testenv]`, without a name) gives it, and its folder.
-type Section = (Task, Option<String>);
 
 /// The environments of a `tox.ini`.
-pub(super) fn ini(text: &str) -> Lines {
-    let mut sections: Vec<Section> = Vec::new();
+pub(super) fn ini(text: &str) -> Vec<Task> {
+    let mut sections: Vec<Task> = Vec::new();
     let mut listed = String::new();
     let mut key = String::new();
     for (line, text) in lines(text) {
@@ -30,7 +25,7 @@ pub(super) fn ini(text: &str) -> Lines {
             let env = name.strip_prefix("testenv");
             let env = env.map(|env| env.trim_start_matches(':'));
             // Others have no commands.
-            sections.push((Task::new(env.unwrap_or("[other]"), line), None));
+            sections.push(Task::new(env.unwrap_or("[other]"), line));
             continue;
         }
         let value = match text.split_once('=') {
@@ -42,19 +37,19 @@ pub(super) fn ini(text: &str) -> Lines {
         };
         match (&*key, sections.last_mut()) {
             ("envlist" | "env_list", _) => listed.push_str(&format!("{value},")),
-            ("commands", Some((task, _))) if !value.is_empty() => {
+            ("commands", Some(task)) if !value.is_empty() => {
                 task.commands.push((line, value.to_owned()));
             }
-            ("changedir" | "change_dir", Some((_, dir))) => *dir = Some(value.to_owned()),
+            ("changedir" | "change_dir", Some(task)) => value.clone_into(&mut task.dir),
             _ => {}
         }
     }
-    sections.retain(|(task, _)| task.name != "[other]");
-    environments(&sections, &names(&listed))
+    sections.retain(|task| task.name != "[other]");
+    environments(&sections, names(&listed))
 }
 
 /// The environments of a `tox.toml` or of a table of another file.
-pub(super) fn data(data: &DataFile, table: &str) -> Lines {
+pub(super) fn data(data: &DataFile, table: &str) -> Vec<Task> {
     let root = data.root.at(table).unwrap_or(&data.root);
     if let Some(node) = root.get("legacy_tox_ini") {
         let above = "\n".repeat(data.line(node.place) as usize);
@@ -64,14 +59,15 @@ pub(super) fn data(data: &DataFile, table: &str) -> Lines {
         let of = |node: &Node| (data.line(node.place), command(node));
         let mut task = Task::new(name, data.line(node.place));
         task.commands = node.list_at("commands").iter().map(of).collect();
-        (task, node.text_at("change_dir").map(str::to_owned))
+        task.dir = node.scalar_at("change_dir");
+        task
     };
     let base = root.get("env_run_base").map(|node| own("", node));
     let all = root.entries_at("env").iter();
     let all = all.map(|(key, node)| own(&key.name, node));
-    let sections: Vec<Section> = base.into_iter().chain(all).collect();
+    let sections: Vec<Task> = base.into_iter().chain(all).collect();
     let listed = root.list_at("env_list").iter().filter_map(Node::text);
-    environments(&sections, &listed.flat_map(names).collect::<Vec<_>>())
+    environments(&sections, listed.flat_map(names).collect())
 }
 
 /// The words of a command; a reference to arguments is their default.
@@ -124,68 +120,59 @@ fn range(text: &str) -> Vec<String> {
     }
 }
 
-/// The environments that have a section, and those that are listed.
-fn environments(sections: &[Section], listed: &[String]) -> Lines {
-    let base = sections.iter().find(|(task, _)| task.name.is_empty());
-    let base = base.cloned().unwrap_or_default();
-    let mut all: Vec<Task> = Vec::new();
-    let with_names = |section: &'_ Section| {
-        let names = names(&section.0.name);
-        let own = names.into_iter().map(|name| (name, section.clone()));
-        own.collect::<Vec<_>>()
+/// The environments that have a section, those that are listed, and the base (`[testenv]`), which has
+/// no name and needs those that run by default.
+fn environments(sections: &[Task], listed: Vec<String>) -> Vec<Task> {
+    let base = sections.iter().find(|task| task.name.is_empty());
+    let base = Task {
+        needs: listed,
+        ..base.cloned().unwrap_or_default()
     };
-    let of_base = |name: &String| (name.clone(), base.clone());
-    let named = sections.iter().flat_map(with_names);
-    for (name, (task, dir)) in named.chain(listed.iter().map(of_base)) {
-        if all.iter().any(|task| task.name == name) {
-            continue;
+    let of = |task: &'_ Task| {
+        names(&task.name)
+            .into_iter()
+            .map(|name| selected(task, &base, &name))
+            .collect::<Vec<_>>()
+    };
+    let listed = base.needs.iter().map(|name| selected(&base, &base, name));
+    let mut all: Vec<Task> = Vec::new();
+    for own in sections.iter().flat_map(of).chain(listed) {
+        if all.iter().all(|task| task.name != own.name) {
+            all.push(own);
         }
-        let mut own = selected(
-            if task.commands.is_empty() {
-                &base.0
-            } else {
-                &task
-            },
-            &name,
-        );
-        own.line = task.line;
-        if let Some(dir) = dir.or_else(|| base.1.clone()) {
-            for (_, text) in &mut own.commands {
-                *text = format!("cd {} && {text}", filled(&dir));
-            }
-        }
-        all.push(own);
     }
-    // The base is read for each name that it has no section for.
-    all.extend(
-        sections
-            .iter()
-            .map(|(task, _)| task.clone())
-            .filter(|task| task.name.is_empty()),
-    );
-    let default = BTreeMap::from([(DEFAULT.to_owned(), listed.join(","))]);
-    (all, default)
+    all.push(base);
+    all
 }
 
-/// An environment with the commands that a name selects (`py312,!lint: COMMAND`).
-fn selected(task: &Task, name: &str) -> Task {
+/// An environment of a section, with the commands that its name selects (`py312,!lint: COMMAND`).
+fn selected(task: &Task, base: &Task, name: &str) -> Task {
     let factors: Vec<&str> = name.split('-').collect();
     let has = |factor: &str| match factor.strip_prefix('!') {
         Some(factor) => !factors.contains(&factor),
         None => factors.contains(&factor),
     };
-    let commands = task.commands.iter().filter_map(|(line, text)| {
+    let from = |has: fn(&Task) -> bool| if has(task) { task } else { base };
+    let dir = filled(&from(|task| !task.dir.is_empty()).dir);
+    let enter = if dir.is_empty() {
+        dir
+    } else {
+        format!("cd {dir} && ")
+    };
+    let all = from(|task| !task.commands.is_empty()).commands.iter();
+    let commands = all.filter_map(|(line, text)| {
         let parts = text.split_once(": ");
         let parts = parts.filter(|(list, _)| !list.contains([' ', '=', '/']));
         let (condition, command) = parts.unwrap_or(("", text));
         let holds =
             condition.is_empty() || names(condition).iter().any(|one| one.split('-').all(has));
-        holds.then(|| (*line, filled(command.trim())))
+        holds.then(|| (*line, format!("{enter}{}", filled(command.trim()))))
     });
     Task {
         name: name.to_owned(),
+        line: task.line,
         commands: commands.collect(),
-        ..task.clone()
+        ..Task::default()
     }
 }
 
@@ -222,11 +209,10 @@ fn option<'w>(words: &'w [String], names: &[&str]) -> Option<&'w str> {
 }
 
 /// The environments that a command starts.
-pub(crate) fn started(
-    (all, variables): (&[Task], &Variables),
-    words: &[String],
-    env: &BTreeMap<String, String>,
-) -> Vec<Task> {
+pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, String>) -> Vec<Task> {
+    let Some(base) = all.iter().find(|task| task.name.is_empty()) else {
+        return Vec::new();
+    };
     let by_name = option(words, &["-e", "--env"]).map(names);
     let by_name = by_name.or_else(|| env.get("TOXENV").map(|list| names(list)));
     let by_factor = option(words, &["-f"]).map(|factor| {
@@ -235,36 +221,25 @@ pub(crate) fn started(
             .filter(|name| name.split('-').any(|own| own == factor))
             .collect()
     });
-    let chosen = by_name.or(by_factor).unwrap_or_else(|| default(variables));
-    let named = chosen.iter().filter_map(|name| {
-        let task = |name: &str| all.iter().find(|task| task.name == name);
-        let own = task(name).filter(|_| !name.is_empty()).cloned();
-        own.or_else(|| Some(selected(task("")?, name)))
-    });
-    named.collect()
-}
-
-fn default(variables: &Variables) -> Vec<String> {
-    names(variables.get(DEFAULT).map_or("", String::as_str))
+    let chosen = by_name.or(by_factor).unwrap_or_else(|| base.needs.clone());
+    let task = |name: &String| match all.iter().find(|task| task.name == *name) {
+        Some(task) => task.clone(),
+        None => selected(base, base, name),
+    };
+    chosen.iter().map(task).collect()
 }
 
 /// The words of a command with a part of an environment that only CI knows: it is the Python that is
 /// there, where a default environment has the other factors.
-pub(crate) fn resolved(
-    variables: &Variables,
-    words: &[String],
-    unknown: &str,
-) -> Option<Vec<String>> {
+pub(crate) fn resolved(all: &[Task], words: &[String], unknown: &str) -> Option<Vec<String>> {
     let value = option(words, &["-e", "--env"]).filter(|value| value.contains(unknown))?;
     let value = value.replace(unknown, "py");
     let has =
         |name: &String, factor: &str| factor == "py" || name.split('-').any(|own| own == factor);
-    let mut default = default(variables).into_iter();
+    let mut default = all.last()?.needs.iter();
     default.find(|name| value.split('-').all(|factor| has(name, factor)))?;
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| word.replace(unknown, "py"))
-        .collect();
+    let words = words.iter().map(|word| word.replace(unknown, "py"));
+    let words: Vec<String> = words.collect();
     words
         .iter()
         .all(|word| !word.contains('$'))
