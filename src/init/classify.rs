@@ -500,17 +500,16 @@ const INTERPRETERS: &str = "\
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
 fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
     let (words, _) = deciding(&found.words);
-    let is_tracked = |word: &String| {
+    let tracked = |word: &String| {
         let path = found.dir.join(word.as_bytes()).ok();
         path.filter(|path| tree.files.contains(path))
     };
-    let mut first = words.iter().take(6).enumerate();
-    let (at, path) = first.find_map(|(at, word)| Some((at, is_tracked(word)?)))?;
-    let runs =
-        |word: &String| listed(INTERPRETERS, word) || word.starts_with('-') || word.contains('=');
-    if !words.iter().take(at).all(runs) {
-        return None;
-    }
+    let runs = |word: &&String| {
+        let runs = listed(INTERPRETERS, word) || word.starts_with('-') || word.contains('=');
+        runs && tracked(word).is_none()
+    };
+    let at = words.iter().take_while(runs).count();
+    let path = tracked(words.get(at)?)?;
     let file = String::from_utf8_lossy(path.name()).into_owned();
     let stem = file.split('.').next().unwrap_or_default().to_owned();
     let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
@@ -643,42 +642,34 @@ fn is_lifecycle(tasks: &str) -> bool {
 
 /// Packages, profiles and features.
 fn options(words: &[String], key: &mut Key) {
-    const FEATURES: [&str; 5] = ["--features", "-F", "-tags", "--tags", "--feature-powerset"];
-    const PACKAGES: &str = "\
-        -p --package --profile -w --workspace --filter --manifest-path";
-    const FLAGS: [&str; 4] = ["--release", "--doc", "--examples", "--build"];
-    const ALL: [&str; 2] = ["--all-features", "--no-default-features"];
-    let starts = |programs: &[&str]| programs.iter().any(|program| key.tool.starts_with(program));
-    let has_values = starts(&["cargo", "go ", "cmake"]);
-    let is_package = starts(&["cargo", "npm", "pnpm", "yarn", "bun", "turbo"]);
+    const BUILDERS: &str = "cargo* go cmake*";
+    const PACKAGERS: &str = "cargo* npm pnpm yarn bun turbo";
+    const PACKAGES: &str = "-p --package --profile -w --workspace --filter --manifest-path";
+    let program = key.tool.split(' ').next().unwrap_or_default();
     // A property that is a word chooses what is tested; a version is that of a tool.
-    let is_property = |name: &str, value: &str| {
-        starts(&["gradle"])
-            && name.starts_with("-P")
-            && !matches!(value, "true" | "false")
-            && !value.contains(|c: char| c.is_ascii_digit())
+    let is_property = |value: &str| {
+        !matches!(value, "true" | "false") && !value.contains(|c: char| c.is_ascii_digit())
     };
-    let mut words = words.iter().peekable();
-    while let Some(word) = words.next() {
-        let (name, value) = word
-            .split_once('=')
-            .map_or((&**word, None), |(n, v)| (n, Some(v)));
-        if word == "--" {
-            break;
-        }
-        if ALL.contains(&name) || value.is_some_and(|value| is_property(name, value)) {
+    let own = words.iter().take_while(|word| *word != "--");
+    for (at, word) in own.enumerate() {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let next = words.get(at + 1).filter(|next| !next.starts_with('-'));
+        let with_value = match (value, next) {
+            ("", Some(next)) => format!("{name} {next}"),
+            _ => format!("{name} {value}"),
+        };
+        let is = |programs: &str, names: &str| listed(programs, program) && listed(names, name);
+        if is("*", "--all-features --no-default-features")
+            || is("gradle*", "-P*") && !value.is_empty() && is_property(value)
+        {
             key.features.insert(word.clone());
         // Tests in a browser are others than those without one.
-        } else if FLAGS.contains(&name) && has_values || name == "--browser" {
+        } else if is(BUILDERS, "--release --doc --examples --build") || is("*", "--browser") {
             key.options.insert(name.to_owned());
-        } else if FEATURES.contains(&name) && has_values || listed(PACKAGES, name) && is_package {
-            let next = words.peek().filter(|word| !word.starts_with('-'));
-            let value = value.or(next.map(|word| word.as_str())).unwrap_or_default();
-            let set = match FEATURES.contains(&name) {
-                true => &mut key.features,
-                false => &mut key.options,
-            };
-            set.insert(format!("{name} {value}"));
+        } else if is(BUILDERS, "--features -F -tags --tags --feature-powerset") {
+            key.features.insert(with_value);
+        } else if is(PACKAGERS, PACKAGES) {
+            key.options.insert(with_value);
         }
     }
 }
