@@ -9,7 +9,8 @@ use super::source::words_of;
 use super::tree::{DataFile, Keys, Tree};
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
-use vplan_front::tree::{Node, Value};
+use vplan_check::tool::table::task_word;
+use vplan_front::tree::{Key, Node, Value};
 
 mod lines;
 mod task;
@@ -45,10 +46,8 @@ pub type Runner = &'static RunnerRow;
 /// How a file has its tasks.
 #[derive(Debug)]
 enum Shape {
-    /// Mappings from names to commands, at these paths of keys.
+    /// Mappings from names to commands, at these paths of keys; `*` is the name of an environment.
     Map(&'static [&'static str]),
-    /// A mapping from environments to their scripts, at this path of keys.
-    Environments(&'static str),
     /// Lines of a program.
     Lines(fn(&str) -> Vec<Task>),
     /// Data that tox reads.
@@ -77,7 +76,7 @@ const TASK: [&str; 3] = [
 ];
 const SCRIPTS: Shape = Shape::Map(&["scripts"]);
 const TASKS: Shape = Shape::Map(&["tasks"]);
-const HATCH: Shape = Shape::Environments("tool.hatch.envs");
+const HATCH: Shape = Shape::Map(&["tool.hatch.envs.*.scripts"]);
 const NX: Shape = Shape::Map(&["targets", "targetDefaults"]);
 
 /// The runners: programs, files, start. The order decides which names a task where two runners have
@@ -166,13 +165,21 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
     let data = || tree.read(file);
     let mut all = match runner.shape {
         Shape::Lines(read) => read(text),
-        Shape::Map(keys) => map_tasks(&data()?, keys),
-        Shape::Environments(keys) => environments(&data()?, keys),
+        Shape::Map(paths) => {
+            let data = data()?;
+            paths
+                .iter()
+                .flat_map(|keys| map_tasks(&data, keys))
+                .collect()
+        }
         Shape::Tox => tox::data(&data()?, "tool.tox"),
     };
     if runner.key == "cargo" {
-        for (_, text) in all.iter_mut().flat_map(|task| &mut task.commands) {
-            *text = format!("cargo {text}");
+        // An alias is a text or a list of words.
+        for task in &mut all {
+            let words = task.commands.iter().map(|(_, text)| &**text);
+            let words: Vec<&str> = std::iter::once("cargo").chain(words).collect();
+            task.commands = vec![(task.line, words.join(" "))];
         }
     }
     let dir = match (runner.key, file.folder()) {
@@ -245,23 +252,32 @@ impl Tasks {
 }
 
 /// Tasks of a mapping from names to a text, a list, or a mapping with one of the keys below.
-fn map_tasks(data: &DataFile, keys: &[&str]) -> Vec<Task> {
-    let all = keys.iter().flat_map(|keys| data.root.entries_at(keys));
-    let own = all.filter(|(key, _)| !key.name.starts_with('_'));
-    own.map(|(key, node)| {
-        let list = |names: &[&str]| {
-            let found = names.iter().filter_map(|name| node.get(name));
-            found.flat_map(texts).map(|(_, text)| text).collect()
+fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
+    let Some((outer, inner)) = keys.split_once(".*.") else {
+        let all = data.root.entries_at(keys).iter();
+        return all.filter_map(|entry| map_task(data, "", entry)).collect();
+    };
+    let environments = data.root.entries_at(outer).iter();
+    let scripts = environments.flat_map(|(env, node)| {
+        let prefix = match &*env.name {
+            "default" => String::new(),
+            env => format!("{env}:"),
         };
-        Task {
-            name: key.name.clone(),
-            line: data.line(key.place),
-            commands: commands(data, node),
-            needs: list(&["deps", "depends", "needs"]),
-            ..Task::default()
-        }
+        let scripts = node.entries_at(inner).iter();
+        scripts.filter_map(move |entry| map_task(data, &prefix, entry))
+    });
+    scripts.collect()
+}
+
+fn map_task(data: &DataFile, prefix: &str, (key, node): &(Key, Node)) -> Option<Task> {
+    let list = |name| node.get(name).into_iter().flat_map(texts);
+    let needs = ["deps", "depends", "needs"].into_iter().flat_map(list);
+    let is_own = !key.name.starts_with('_');
+    is_own.then(|| Task {
+        commands: commands(data, node),
+        needs: needs.map(|(_, text)| text).collect(),
+        ..Task::new(format!("{prefix}{}", key.name), data.line(key.place))
     })
-    .collect()
 }
 
 /// The keys under which a task of a mapping has its commands.
@@ -275,19 +291,10 @@ fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
             .collect(),
         _ => vec![node],
     };
-    let is_cargo = data.file.as_bytes().ends_with(b".cargo/config.toml");
-    let lines = found.into_iter().flat_map(|node| {
-        let texts = texts(node).into_iter();
-        // A cargo alias is a list of words.
-        if is_cargo && matches!(node.value, Value::List(_)) {
-            let words: Vec<String> = texts.map(|(_, text)| text).collect();
-            return vec![(data.line(node.place), words.join(" "))];
-        }
-        texts
-            .map(|(node, text)| (data.text_place(node).line, text))
-            .collect()
-    });
-    lines.collect()
+    let texts = found.into_iter().flat_map(texts);
+    texts
+        .map(|(node, text)| (data.text_place(node).line, text))
+        .collect()
 }
 
 fn texts(node: &Node) -> Vec<(&Node, String)> {
@@ -303,24 +310,6 @@ fn texts(node: &Node) -> Vec<(&Node, String)> {
             all.filter(|(_, text)| !text.is_empty()).collect()
         }
     }
-}
-
-/// The scripts of environments.
-fn environments(data: &DataFile, keys: &str) -> Vec<Task> {
-    let environments = data.root.entries_at(keys);
-    let scripts = environments.iter().flat_map(|(env, node)| {
-        let scripts = node.entries_at("scripts").iter();
-        scripts.map(|(script, node)| {
-            let name = match &*env.name {
-                "default" => script.name.clone(),
-                env => format!("{env}:{}", script.name),
-            };
-            let mut task = Task::new(name, data.line(script.place));
-            task.commands = commands(data, node);
-            task
-        })
-    });
-    scripts.collect()
 }
 
 #[cfg(test)]
