@@ -462,15 +462,9 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
 
 /// The folder of a runner: that of the command, or the one that an option names.
 fn folder(found: &SourceCommand) -> RepoPath {
-    let mut words = found.words.iter();
-    let named = words.find_map(|word| {
-        let (option, value) = word.split_once('=').unwrap_or((word, ""));
-        listed("-C --prefix --cwd --dir --directory", option).then_some(value)
-    });
-    let value = match named {
-        Some("") => words.next().map(String::as_str),
-        value => value,
-    };
+    let mut words = found.words.iter().flat_map(|word| word.split('='));
+    let value = words.find(|word| listed("-C --prefix --cwd --dir --directory", word));
+    let value = value.and_then(|_| words.next());
     let dir = value.and_then(|value| found.dir.join(value.as_bytes()).ok());
     dir.unwrap_or_else(|| found.dir.clone())
 }

@@ -4,7 +4,7 @@
 use super::task::Task;
 use crate::listed::listed;
 use crate::makefile::{self, Line};
-use crate::source::quoted;
+use crate::source::{quoted, words_of};
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -25,11 +25,12 @@ fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
 
-/// Puts the values of variables in the place of `$(NAME)` and `${NAME}`.
-fn filled(text: &str, variables: &Variables) -> String {
+/// Puts the values of variables between marks in their place.
+fn filled(text: &str, variables: &Variables, marks: [(&str, &str); 2]) -> String {
     let mut out = text.to_owned();
     for (name, value) in variables {
-        for mark in [format!("$({name})"), format!("${{{name}}}")] {
+        for (open, close) in marks {
+            let mark = format!("{open}{name}{close}");
             if out.contains(&mark) {
                 out = out.replace(&mark, value);
             }
@@ -38,29 +39,29 @@ fn filled(text: &str, variables: &Variables) -> String {
     out
 }
 
+const MAKE_MARKS: [(&str, &str); 2] = [("$(", ")"), ("${", "}")];
 /// The longest value of a variable that is put in.
 const MAX_VALUE: usize = 400;
 
 pub(super) fn make(text: &str) -> Vec<Task> {
     let mut variables = Variables::from([("MAKE".to_owned(), "make".to_owned())]);
     let mut tasks: Vec<Task> = Vec::new();
-    // The tasks to which recipe lines belong.
-    let mut open: std::ops::Range<usize> = 0..0;
+    // Whether recipe lines belong to the last one, whose name is that of all targets of its rule.
+    let mut open = false;
     for (line, text) in makefile::lines(text) {
         match Line::of(&text) {
             Line::Recipe(command) => {
-                let command = recipe_line(command, &['@', '+']);
-                for task in tasks.get_mut(open.clone()).unwrap_or_default() {
-                    task.commands.push((line, command.clone()));
+                if let Some(task) = tasks.last_mut().filter(|_| open) {
+                    task.commands.push((line, recipe_line(command)));
                 }
             }
             Line::Variable(left, value) => {
                 let name = left.trim_end_matches(['?', ':', '+']);
                 let mode = left.get(name.len()..).unwrap_or_default();
                 let name = name.trim().strip_prefix("export ").unwrap_or(name).trim();
-                let value = filled(value.trim(), &variables);
+                let value = filled(value.trim(), &variables, MAKE_MARKS);
                 let is_given = mode == "?" && variables.contains_key(name);
-                if is_given || value.len() > MAX_VALUE || !is_name(name) {
+                if is_given || value.len() > MAX_VALUE || name.contains(' ') {
                     continue;
                 }
                 match (mode, variables.get_mut(name)) {
@@ -71,68 +72,56 @@ pub(super) fn make(text: &str) -> Vec<Task> {
             Line::OfTargets(_) => {}
             Line::Rule(names, needs, inline) => {
                 let needs = needs.split_whitespace().take_while(|need| *need != "|");
-                let needs: Vec<String> = needs.map(str::to_owned).collect();
-                let inline = inline.trim();
-                let inline = (!inline.is_empty()).then(|| (line, inline.to_owned()));
-                let start = tasks.len();
-                tasks.extend(names.split_whitespace().map(|name| Task {
-                    name: name.to_owned(),
-                    line,
-                    commands: inline.iter().cloned().collect(),
-                    needs: needs.clone(),
-                    ..Task::default()
-                }));
-                open = start..tasks.len();
+                let inline = Some(inline.trim()).filter(|inline| !inline.is_empty());
+                tasks.push(Task {
+                    commands: inline
+                        .map(|inline| (line, inline.to_owned()))
+                        .into_iter()
+                        .collect(),
+                    needs: needs.map(str::to_owned).collect(),
+                    ..Task::new(names, line)
+                });
+                open = true;
             }
             Line::Other => {
-                let first = makefile::without_comment(&text).split_whitespace().next();
-                let ends = |word: &str| !listed("ifeq* ifneq* ifdef ifndef else endif", word);
-                if first.is_some_and(ends) {
-                    open = 0..0;
-                }
+                let mut words = makefile::without_comment(&text).split_whitespace();
+                let stays = |word| listed("ifeq* ifneq* ifdef ifndef else endif", word);
+                open &= words.next().is_none_or(stays);
             }
         }
     }
     merged(tasks, &variables)
 }
 
-/// Whether a name of a variable is plain.
-fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_.-".contains(c))
-}
-
 /// A command of a recipe without the marks in front of it; a failure of `-command` is ignored.
-fn recipe_line(text: &str, marks: &[char]) -> String {
-    let command = text.trim().trim_start_matches(marks).trim();
-    match command.strip_prefix('-') {
-        Some(rest) => {
-            let is_mark = |c: char| c == ' ' || marks.contains(&c);
-            format!("{} || true", rest.trim_start_matches(is_mark))
-        }
-        None => command.to_owned(),
+fn recipe_line(text: &str) -> String {
+    let text = text.trim();
+    let command = text.trim_start_matches(['@', '+', '-', ' ']);
+    match text.strip_suffix(command) {
+        Some(marks) if marks.contains('-') => format!("{command} || true"),
+        _ => command.to_owned(),
     }
 }
 
 /// One task for each name, with the values of variables, without make's special targets.
-fn merged(tasks: Vec<Task>, variables: &Variables) -> Vec<Task> {
+fn merged(rules: Vec<Task>, variables: &Variables) -> Vec<Task> {
     let mut out: Vec<Task> = Vec::new();
-    for mut task in tasks {
-        let is_plain = !task.name.contains(['%', '$', '(']) && !task.name.starts_with('.');
-        if !is_plain {
-            continue;
+    for mut rule in rules {
+        for (_, text) in &mut rule.commands {
+            *text = filled(text, variables, MAKE_MARKS).replace("$$", "$");
         }
-        for (_, text) in &mut task.commands {
-            *text = filled(text, variables).replace("$$", "$");
-        }
-        match out.iter_mut().find(|old| old.name == task.name) {
-            Some(old) => {
-                old.commands.append(&mut task.commands);
-                old.needs.append(&mut task.needs);
+        let is_plain = |name: &&str| !name.contains(['%', '$', '(']) && !name.starts_with('.');
+        for name in rule.name.split_whitespace().filter(is_plain) {
+            match out.iter_mut().find(|old| old.name == name) {
+                Some(old) => {
+                    old.commands.extend(rule.commands.iter().cloned());
+                    old.needs.extend(rule.needs.iter().cloned());
+                }
+                None => out.push(Task {
+                    name: name.to_owned(),
+                    ..rule.clone()
+                }),
             }
-            None => out.push(task),
         }
     }
     out
@@ -196,12 +185,14 @@ pub(super) fn just(text: &str) -> Vec<Task> {
     static VALUE: Pattern = LazyLock::new(|| {
         pattern(r#"^(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*["']([^"']*)["']\s*$"#)
     });
+    // The name of a recipe with its arguments.
+    static CALL: Pattern = LazyLock::new(|| pattern(r"\(\s*([\w-]+)[^)]*\)"));
     let mut variables = Variables::new();
     let mut tasks: Vec<Task> = Vec::new();
     let mut inside = false;
     for (line, text) in makefile::lines(text) {
         if text.starts_with([' ', '\t']) {
-            let command = recipe_line(&text, &['@']);
+            let command = recipe_line(&text);
             if let (Some(task), true) = (tasks.last_mut(), inside && !command.is_empty()) {
                 task.commands.push((line, command));
             }
@@ -211,11 +202,11 @@ pub(super) fn just(text: &str) -> Vec<Task> {
             let (_, [name, value]) = found.extract();
             variables.insert(name.to_owned(), value.to_owned());
         } else if let Some(found) = captures(&HEADER, &text) {
-            let needs = part(&found, 3).split("&&").next().unwrap_or_default();
-            let needs = dependencies(needs.split('#').next().unwrap_or_default());
+            let needs = part(&found, 3).split(['&', '#']).next().unwrap_or_default();
+            let needs = CALL.as_ref().map(|call| call.replace_all(needs, "$1"));
             inside = true;
             tasks.push(Task {
-                needs,
+                needs: words_of(&needs.unwrap_or_default()),
                 ..Task::new(part(&found, 1), line)
             });
         } else if !text.trim().is_empty() && !text.starts_with(['#', '[']) {
@@ -223,29 +214,9 @@ pub(super) fn just(text: &str) -> Vec<Task> {
         }
     }
     for (_, text) in tasks.iter_mut().flat_map(|task| &mut task.commands) {
-        for (name, value) in &variables {
-            *text = text.replace(&format!("{{{{{name}}}}}"), value);
-            *text = text.replace(&format!("{{{{ {name} }}}}"), value);
-        }
+        *text = filled(text, &variables, [("{{", "}}"), ("{{ ", " }}")]);
     }
     tasks
-}
-
-/// The names of recipes; one with arguments is in parentheses.
-fn dependencies(text: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    let mut inside = false;
-    for word in text.split_whitespace() {
-        let name = word.trim_matches(['(', ')']);
-        let is_name = name
-            .chars()
-            .all(|c| c.is_alphanumeric() || "-_".contains(c));
-        if is_name && (!inside || word.starts_with('(')) {
-            out.push(name.to_owned());
-        }
-        inside = (inside || word.starts_with('(')) && !word.ends_with(')');
-    }
-    out
 }
 
 /// The tasks of a Rakefile, with commands of `sh`.
