@@ -24,9 +24,6 @@ const OUTPUTS: &[(&str, &str)] = &[
 ];
 /// Programs that only list files: a shell expands them.
 const LISTS: &[&str] = &["git ls-files", "git grep -l", "find", "ls", "go list", "fd"];
-/// The deepest nesting of `${…:-…}` that is read.
-const MAX_DEPTH: usize = 8;
-
 /// A word with its variables put in.
 #[derive(Default)]
 pub(super) struct Filled {
@@ -48,7 +45,7 @@ struct Part<'w> {
 
 impl Walk<'_> {
     pub(super) fn fill(&self, word: &str) -> Filled {
-        let parts = self.parts(word, false, 0);
+        let parts = self.parts(word, false);
         let mut out = Filled::default();
         // An unset variable is not an argument; inside a word it is unclear.
         let is_nothing = |part: &Part<'_>| match &part.value {
@@ -107,15 +104,15 @@ impl Walk<'_> {
         let (name, value) = word.split_once('=')?;
         let (name, value) = match name.strip_suffix('+') {
             Some(name) => (name, Value::Unknown),
-            None => (name, self.joined(value, false, 0)),
+            None => (name, self.joined(value)),
         };
         is_env_name(name).then_some((name, value))
     }
 
     /// The text of a word that is one value; unset variables are empty.
-    fn joined(&self, word: &str, quotes: bool, depth: usize) -> Value {
+    fn joined(&self, word: &str) -> Value {
         let mut all = String::new();
-        for part in self.parts(word, quotes, depth) {
+        for part in self.parts(word, false) {
             match part.value {
                 Value::Known(text) => all.push_str(&text),
                 Value::Unset => {}
@@ -126,7 +123,7 @@ impl Walk<'_> {
     }
 
     /// The parts of a word, or of a text in double quotes.
-    fn parts<'w>(&self, word: &'w str, quotes: bool, depth: usize) -> Vec<Part<'w>> {
+    fn parts<'w>(&self, word: &'w str, quotes: bool) -> Vec<Part<'w>> {
         let mut parts = Vec::new();
         let mut rest = word;
         while !rest.is_empty() {
@@ -156,7 +153,7 @@ impl Walk<'_> {
             };
             let value = match text {
                 Some(text) => Value::Known(text.to_owned()),
-                None => self.value(raw, depth),
+                None => self.value(raw),
             };
             parts.push(Part {
                 raw,
@@ -164,13 +161,13 @@ impl Walk<'_> {
                 is_text,
                 is_quoted,
             });
-            parts.extend(self.parts(inner.unwrap_or_default(), true, depth));
+            parts.extend(self.parts(inner.unwrap_or_default(), true));
         }
         parts
     }
 
     /// The value of what a `$` or a backquote begins.
-    fn value(&self, raw: &str, depth: usize) -> Value {
+    fn value(&self, raw: &str) -> Value {
         if let Some(inner) = output(raw).map(one_line) {
             return match OUTPUTS.iter().find(|(program, _)| *program == inner) {
                 Some((_, "/")) => Value::Known(self.up()),
@@ -184,28 +181,14 @@ impl Walk<'_> {
             .and_then(|inner| inner.strip_suffix('}'));
         let inner = braces.unwrap_or(inner);
         let name = name_of(inner);
-        if name.is_empty() || depth > MAX_DEPTH {
-            return Value::Unknown;
-        }
-        let value = match self.scope.variables.get(name) {
+        match self.scope.variables.get(name) {
+            // What an operator makes of it is not read.
+            _ if name.is_empty() || name != inner => Value::Unknown,
             Some(value) => value.clone(),
             None if listed(ROOTS, name) => Value::Known(self.up()),
             None if name == "PWD" => Value::Known(".".to_owned()),
             None if listed(MACHINE, name) => Value::Unknown,
             None => Value::Unset,
-        };
-        let is_empty = matches!(&value, Value::Unset) || value == Value::Known(String::new());
-        let operator = inner.get(name.len()..).unwrap_or_default();
-        let operator = operator.strip_prefix(':').unwrap_or(operator);
-        let alternative = operator.get(1..).unwrap_or_default();
-        let alternative = alternative.trim_matches(['"', '\'']);
-        match (operator.chars().next(), value) {
-            (None, value) | (Some(_), value @ Value::Unknown) => value,
-            (Some('-' | '='), value) if !is_empty => value,
-            (Some('-' | '='), _) => self.joined(alternative, true, depth + 1),
-            (Some('+'), _) if !is_empty => self.joined(alternative, true, depth + 1),
-            _ if is_empty => Value::Known(String::new()),
-            _ => Value::Unknown,
         }
     }
 

@@ -85,10 +85,7 @@ fn commands_of_texts() {
             "a ${{ secrets.X }} b",
             &["a_${{ secrets.X }}_b ?${{ secrets.X }}"],
         ),
-        (
-            "a ${UNSET:-z} ${ONE:+w} ${ONE%e}",
-            &["a_z_w_${ONE%e} ?${ONE%e}"],
-        ),
+        ("a ${ONE} ${UNSET:-z}", &["a_one_${UNSET:-z} ?${UNSET:-z}"]),
         ("X=1; a $X", &["a_1"]),
         ("X=$(date); a $X", &["a_$X ?$X"]),
         ("X=1 a; b", &["X=1 a", "b"]),
