@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::listed::listed;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vplan_check::Kind;
 
 /// The most checks of a proposal.
@@ -63,35 +63,27 @@ pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
 }
 
 fn ranked(checks: &[Check]) -> Vec<usize> {
-    let is_last = |check: &Check| check.is_docs || check.verb == Kind::Run;
-    let (last, first): (Vec<_>, Vec<_>) = checks
-        .iter()
-        .enumerate()
-        .partition(|(_, check)| is_last(check));
-    let mut turns = Vec::new();
-    for (lane, verb) in [Kind::Test, Kind::Lint, Kind::Compile]
-        .into_iter()
-        .enumerate()
-    {
-        let own = first.iter().filter(|(_, check)| check.verb == verb);
-        let rank = |(at, check): &(usize, &Check)| {
-            let depth = check.dir.segments().count();
-            (check.origin, rarity(checks, *at), depth, *at)
-        };
-        let own: BTreeSet<_> = own.map(rank).collect();
-        turns.extend(
-            own.into_iter()
-                .enumerate()
-                .map(|(turn, rank)| (turn, lane, rank.3)),
-        );
-    }
-    turns.sort_unstable();
-    let last = last
-        .into_iter()
-        .map(|(at, check)| (check.verb == Kind::Run, check.origin, at));
-    let last: BTreeSet<_> = last.collect();
-    let turns = turns.into_iter().map(|(_, _, at)| at);
-    turns.chain(last.into_iter().map(|(_, _, at)| at)).collect()
+    let mut order: Vec<(usize, &Check)> = checks.iter().enumerate().collect();
+    order.sort_by_cached_key(|(at, check)| {
+        (
+            check.origin,
+            rarity(checks, *at),
+            check.dir.segments().count(),
+        )
+    });
+    let mut turns: BTreeMap<Kind, usize> = BTreeMap::new();
+    let ranked = order.into_iter().map(|(at, check)| {
+        let is_last = check.is_docs || check.verb == Kind::Run;
+        let turn = turns.entry(check.verb).or_default();
+        *turn += usize::from(!is_last);
+        let lanes = [Kind::Test, Kind::Lint, Kind::Compile];
+        let lane = lanes.iter().position(|verb| *verb == check.verb);
+        let turn = if is_last { 0 } else { *turn };
+        ((is_last, turn, lane.unwrap_or(lanes.len())), at)
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, at)| at).collect()
 }
 
 /// How many earlier checks have the same tool and verb: the first of each comes first.
