@@ -259,11 +259,6 @@ const PATHS: &str = "\
 const FOREIGN: &str = "\
     external node_modules third-party third_party vendor";
 
-/// The endings of programs.
-const SOURCES: &str = "\
-    bash c cc clj cpp cs cxx dart ex exs fs go h hpp hs java js jsx kt kts lua m mjs ml php pl \
-    py rb rs scala sh svelte swift ts tsx vue zig";
-
 /// The depth below which no manifest is read, in directories.
 const MAX_DEPTH: usize = 6;
 
@@ -285,25 +280,13 @@ pub fn may_declare(file: &RepoPath) -> bool {
     listed(NAMES, name) || listed(PATHS, path)
 }
 
-/// Whether a tracked file is in a programming language.
-fn is_source(file: &RepoPath) -> bool {
-    let name = name_of(file);
-    name.rsplit_once('.')
-        .is_some_and(|(stem, ending)| !stem.is_empty() && listed(SOURCES, ending))
-}
-
 /// Whether a tracked file is prose by its name: documentation or a licence.
 pub fn is_prose(file: &RepoPath) -> bool {
+    const PLAIN: &str = "LICENSE* LICENCE* COPYING* NOTICE* AUTHORS*";
     let name = name_of(file);
-    let upper = name.to_ascii_uppercase();
-    ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"]
-        .iter()
-        .any(|start| upper.starts_with(start))
-        && !is_source(file)
-        || matches!(
-            name.rsplit_once('.'),
-            Some((_, "md" | "markdown" | "rst" | "adoc"))
-        )
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "txt"));
+    listed("md markdown rst adoc", ending)
+        || ending == "txt" && listed(PLAIN, &stem.to_ascii_uppercase())
 }
 
 #[cfg(test)]
