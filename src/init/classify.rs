@@ -330,15 +330,21 @@ fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tr
     let verb = match (said, reading.verb) {
         (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, verb @ Some(_)) => by_make.or(verb),
         (TaskVerb::Writes, _) if one.unchanged => Some(one.verb),
-        (TaskVerb::Writes, _) => return one.out("writes, by its name"),
-        (TaskVerb::Idle, _) => return one.out("verifies nothing, by its name"),
+        (TaskVerb::Writes | TaskVerb::Idle, _) => {
+            return one.out(&by_name(said).unwrap_or_default());
+        }
         _ => {
             let of = |verb: &Kind| work.iter().any(|step| step.is(|r| r.verb == Some(*verb)));
             let verb = [Kind::Test, Kind::Lint, Kind::Compile].into_iter().find(of);
             // A name such as `ci` counts where its step says so, or a tool is known in it.
             let label = task_word(&found.label).kind();
             let verb = verb.or(label).or(by_make).or(reading.verb);
-            verb.or_else(|| known_name(name))
+            // Names that have two meanings.
+            let usual = match name {
+                "check" => Some(Kind::Test),
+                name => listed("ci all verify validate default", name).then_some(Kind::Run),
+            };
+            verb.or(usual).or(name.is_empty().then_some(Kind::Run))
         }
     };
     match verb {
@@ -350,13 +356,15 @@ fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tr
     one
 }
 
-/// The usual meaning of names that have two.
-fn known_name(name: &str) -> Option<Kind> {
-    match name {
-        "check" => Some(Kind::Test),
-        "ci" | "all" | "verify" | "validate" | "default" | "" => Some(Kind::Run),
-        _ => None,
-    }
+/// Why a task or script is no check, by its name.
+fn by_name(said: TaskVerb) -> Option<String> {
+    let why = match said {
+        TaskVerb::Never(reason) => reason,
+        TaskVerb::Writes => "writes",
+        TaskVerb::Idle => "verifies nothing",
+        _ => return None,
+    };
+    Some(format!("{why}, by its name"))
 }
 
 /// The hooks that a command starts.
@@ -528,33 +536,34 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
     let first = arguments
         .first()
         .filter(|_| task_word(&stem) == TaskVerb::Unclear);
-    let mut one = Classified {
+    let unchanged = found.ending == Ending::TreeCompared;
+    let why = match said {
+        TaskVerb::Unclear => Some("a script whose name does not say what it does".to_owned()),
+        said => by_name(said),
+    };
+    if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
+        return Some(blank(found).out(&why));
+    }
+    let verb = said.kind().unwrap_or_default();
+    Some(Classified {
         class: Class::Check,
+        verb,
         name: first.unwrap_or(&stem).clone(),
         paths: "code",
-        unchanged: found.ending == Ending::TreeCompared,
-        // A script is often named by the tool that it starts.
-        tools: [stem].into(),
+        unchanged,
         key: Key {
+            verb,
             tool: path.to_string(),
             dir: found.dir.clone(),
             operands: arguments,
             ..Key::default()
         },
+        // A script is often named by the tool that it starts.
+        tools: [stem].into(),
+        is_uncounted: verb == Kind::Test,
+        is_build: verb == Kind::Compile,
         ..blank(found)
-    };
-    match said {
-        TaskVerb::Never(reason) => return Some(one.out(&format!("{reason}, by its name"))),
-        TaskVerb::Writes | TaskVerb::Unclear | TaskVerb::Idle if one.unchanged => {}
-        TaskVerb::Writes => return Some(one.out("writes, by its name")),
-        TaskVerb::Idle => return Some(one.out("verifies nothing, by its name")),
-        TaskVerb::Unclear => return Some(one.out("a script whose name does not say what it does")),
-        verb => one.verb = verb.kind().unwrap_or(Kind::Run),
-    }
-    one.key.verb = one.verb;
-    one.is_uncounted = one.verb == Kind::Test;
-    one.is_build = one.verb == Kind::Compile;
-    Some(one)
+    })
 }
 
 /// A program that was built before, whose name says that it tests.

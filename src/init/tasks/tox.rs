@@ -90,25 +90,24 @@ fn names(list: &str) -> Vec<String> {
         depth = depth.saturating_sub(usize::from(c == '}'));
         depth == 0 && (c == ',' || c.is_whitespace())
     });
-    let mut open: Vec<String> = parts.map(str::to_owned).collect();
-    open.reverse();
-    let mut out: Vec<String> = Vec::new();
-    while let Some(name) = open.pop() {
-        let braces = name.split_once('{').and_then(|(before, rest)| {
-            let (inner, after) = rest.split_once('}')?;
-            Some((before.to_owned(), inner.to_owned(), after.to_owned()))
-        });
-        match braces {
-            Some((before, inner, after)) if open.len() < MAX_NAMES => {
-                let all = inner.split(',').flat_map(|one| range(one.trim()));
-                let all: Vec<String> = all.map(|one| format!("{before}{one}{after}")).collect();
-                open.extend(all.into_iter().rev());
-            }
-            None if !name.is_empty() && out.len() < MAX_NAMES => out.push(name),
-            _ => {}
-        }
-    }
-    out
+    let names = parts.flat_map(generated).filter(|name| !name.is_empty());
+    names.take(MAX_NAMES).collect()
+}
+
+/// The names that a pattern generates.
+fn generated(pattern: &str) -> Vec<String> {
+    let mut parts = pattern.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(vec![first], |starts, part| {
+        let (inner, after) = part.split_once('}').unwrap_or((part, ""));
+        let ways: Vec<String> = inner.split(',').flat_map(|one| range(one.trim())).collect();
+        let with = |start: &String| -> Vec<String> {
+            ways.iter()
+                .map(|way| format!("{start}{way}{after}"))
+                .collect()
+        };
+        starts.iter().flat_map(with).take(MAX_NAMES).collect()
+    })
 }
 
 /// The numbers of `8-12`.
