@@ -58,13 +58,14 @@ pub(crate) fn list(patterns: &[String]) -> Vec<String> {
 
 /// Translates `paths-ignore`: all files but these.
 pub(crate) fn all_but(patterns: &[String]) -> Vec<String> {
-    let last = patterns
+    let flipped = patterns
         .iter()
-        .rposition(|pattern| pattern.trim().starts_with('!'));
-    let excluded = patterns.iter().skip(last.map_or(0, |at| at + 1));
-    let globs = excluded.filter_map(|pattern| translate(pattern));
+        .map(|pattern| match pattern.trim().strip_prefix('!') {
+            Some(own) => own.to_owned(),
+            None => format!("!{pattern}"),
+        });
     let all = std::iter::once("**".to_owned());
-    condition(all.chain(globs.map(|glob| format!("!{glob}"))).collect())
+    list(&all.chain(flipped).collect::<Vec<_>>())
 }
 
 /// A list without doubles, those that exclude last; empty where it is no condition.
