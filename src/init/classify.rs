@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
-use vplan_check::tool::Form;
 use vplan_check::tool::reading::{Reading, read};
 use vplan_check::tool::table::{Class as Row, TaskVerb, task_word};
+use vplan_check::tool::{Form, layers};
 
 /// What becomes of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -421,8 +421,11 @@ fn instead(mut one: Classified, found: &SourceCommand, work: &[Step], why: &str)
 fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, bool) {
     let (program, _) = &reading.key;
     let owns = matches!(program.as_str(), "tox" | "nox" | "hatch");
-    let tasks = tasks::of_program(tree, program, &folder(found));
-    let Some(tasks) = tasks.filter(|_| !is_elsewhere(&found.words)) else {
+    let layers = layers(&found.words, Some(&found.dir));
+    let runner = layers.iter().find(|layer| layer.program == *program);
+    // No folder where options lead to several packages.
+    let dir = runner.map_or(Some(&found.dir), |runner| runner.dir.as_ref());
+    let Some(tasks) = dir.and_then(|dir| tasks::of_program(tree, program, dir)) else {
         return (Vec::new(), owns);
     };
     let name = reading.task.as_deref().unwrap_or_default();
@@ -466,23 +469,6 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
     };
     let commands = shell::split(text, &tasks.scope()).into_iter();
     commands.map(step).collect()
-}
-
-/// The folder of a runner: that of the command, or the one that an option names.
-fn folder(found: &SourceCommand) -> RepoPath {
-    let mut words = found.words.iter().flat_map(|word| word.split('='));
-    let value = words.find(|word| listed("-C --prefix --cwd --dir --directory", word));
-    let value = value.and_then(|_| words.next());
-    let dir = value.and_then(|value| found.dir.join(value.as_bytes()).ok());
-    dir.unwrap_or_else(|| found.dir.clone())
-}
-
-/// Whether a package manager runs the script of other packages.
-fn is_elsewhere(words: &[String]) -> bool {
-    const ELSEWHERE: &str = "\
-        -r --recursive -w --workspace --workspaces -ws --filter -F workspace workspaces";
-    let mut names = words.iter().filter_map(|word| word.split('=').next());
-    names.any(|name| listed(ELSEWHERE, name))
 }
 
 /// Whether later commands of its job use what a command makes.

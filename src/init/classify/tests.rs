@@ -98,6 +98,39 @@ fn a_recipe_that_installs_is_replaced_by_its_checks() {
 }
 
 #[test]
+fn recipes_are_those_of_the_folder_that_options_name() {
+    let root = r#"{"scripts": {"test": "npm ci && jest"}}"#;
+    let web = r#"{"scripts": {"test": "npm ci && mocha"}}"#;
+    let tree = Tree::of(&[("package.json", root), ("web/package.json", web)]);
+    for text in [
+        "npm --prefix web test",
+        "npm --prefix=web run test",
+        "pnpm -C web test",
+        "pnpm --dir web run test",
+        "yarn --cwd web test",
+    ] {
+        assert_eq!(shown(&tree, text), "instead: npx mocha", "{text}");
+    }
+    for text in [
+        "npm test -w web",
+        "npm run test --workspaces",
+        "pnpm -r test",
+        "pnpm --filter web test",
+        "pnpm --filter=web run test",
+        "yarn workspace web test",
+        "yarn workspaces run test",
+        "yarn workspaces foreach -A run test",
+        "bun --filter web test",
+        "bun run --filter web test",
+        "npm run test -ws",
+        "pnpm -F web test",
+        "pnpm --recursive run test",
+    ] {
+        assert!(!shown(&tree, text).starts_with("instead"), "{text}");
+    }
+}
+
+#[test]
 fn a_recipe_that_runs_hooks_is_replaced_by_them() {
     let tree = Tree::of(&[
         (
