@@ -44,8 +44,6 @@ pub struct Script {
 
 /// The most commands of a text.
 const MAX_COMMANDS: usize = 2000;
-/// The most pipes that are read, those of repeated loops counted each time.
-const MAX_PIPES: usize = 20_000;
 
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 40;
@@ -69,7 +67,6 @@ pub fn read(text: &str, scope: &Scope) -> Script {
         text: &text,
         tokens: &tokens,
         scope: scope.clone(),
-        left: MAX_PIPES,
         ..Walk::default()
     };
     while walk.at < tokens.len() {
@@ -92,13 +89,13 @@ struct Walk<'t> {
     /// The `cd` that leads to an unknown folder.
     lost: Option<String>,
     exported: BTreeSet<String>,
+    /// The variables in front of the command.
+    assigned: BTreeMap<String, String>,
     folders: Vec<RepoPath>,
     /// Whether it is not known that the current command runs.
     unsure: bool,
     /// Whether the exit code only decides what runs next.
     condition: bool,
-    /// The pipes that may still be read.
-    left: usize,
     out: Script,
 }
 
@@ -191,8 +188,7 @@ impl<'t> Walk<'t> {
             let item = self.at..self.end(PIPE_ENDS);
             if join == "||" && passes {
                 self.fallback(chain, &item, previous);
-            } else if self.left > 0 {
-                self.left -= 1;
+            } else {
                 self.unsure |= !passes;
                 passes = self.pipe(&item);
             }
@@ -237,14 +233,13 @@ impl<'t> Walk<'t> {
         while self.take("!") {
             negated = !negated;
         }
-        let is_pipe = |walk: &Self| matches!(walk.operator(), "|" | "|&");
         let (mut passes, mut piped) = (true, false);
         if self.lists(item) {
             let words = ["sh", "-c", &self.raw(item.clone())].map(str::to_owned);
-            self.emit(item.clone(), words.to_vec(), None, BTreeMap::new());
+            self.emit(item.clone(), words.to_vec(), None);
         } else {
             passes = self.command();
-            while is_pipe(self) {
+            while matches!(self.operator(), "|" | "|&") {
                 piped = true;
                 self.at += 1;
                 self.skip(&["\n"]);
@@ -312,8 +307,15 @@ impl<'t> Walk<'t> {
                 self.at += 1;
                 passes
             }
-            "if" => self.branches(),
-            "for" | "select" | "while" | "until" => self.repeated(start),
+            word @ ("if" | "for" | "select" | "while" | "until") => {
+                let unsure = std::mem::replace(&mut self.unsure, true);
+                match word {
+                    "if" => self.branches(),
+                    _ => self.repeated(start),
+                }
+                self.unsure = unsure;
+                false
+            }
             "case" => {
                 self.at = self.end(PIPE_ENDS);
                 self.unread(start, "a `case` is not read")
@@ -333,14 +335,13 @@ impl<'t> Walk<'t> {
     fn unread(&mut self, start: usize, why: &str) -> bool {
         self.forget(start);
         let why = Some(why.to_owned());
-        self.emit(start..self.at, Vec::new(), why, BTreeMap::new());
+        self.emit(start..self.at, Vec::new(), why);
         false
     }
 
     /// Reads all branches of `if`.
-    fn branches(&mut self) -> bool {
+    fn branches(&mut self) {
         let fails = self.fails(self.at..self.end(PIPE_ENDS));
-        let unsure = std::mem::replace(&mut self.unsure, true);
         while self.take("if") || self.take("elif") {
             let start = self.out.commands.len();
             let was = std::mem::replace(&mut self.condition, true);
@@ -356,35 +357,29 @@ impl<'t> Walk<'t> {
         if self.take("else") {
             self.list();
         }
-        self.unsure = unsure;
         self.take("fi");
-        false
     }
 
     /// Reads the commands of a loop, which are no checks.
-    fn repeated(&mut self, start: usize) -> bool {
+    fn repeated(&mut self, start: usize) {
         let first = self.out.commands.len();
-        let unsure = std::mem::replace(&mut self.unsure, true);
-        if matches!(self.word(), "for" | "select") {
-            self.at += 1;
+        let has_values = matches!(self.word(), "for" | "select");
+        self.at += 1;
+        if has_values {
             self.set(self.word(), Value::Unknown);
             while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
                 self.at += 1;
             }
-        } else {
-            self.at += 1;
         }
         self.list();
         if self.take("do") {
             self.list();
         }
         self.take("done");
-        self.unsure = unsure;
         for command in self.out.commands.iter_mut().skip(first) {
             command.unknown = Some("a loop is not read".to_owned());
         }
         self.forget(start);
-        false
     }
 
     /// What a part that is not read assigns is not known after it.
@@ -400,19 +395,14 @@ impl<'t> Walk<'t> {
         self.scope.variables.insert(name.to_owned(), value);
     }
 
-    fn emit(
-        &mut self,
-        part: Range<usize>,
-        words: Vec<String>,
-        unknown: Option<String>,
-        mut env: BTreeMap<String, String>,
-    ) {
+    fn emit(&mut self, part: Range<usize>, words: Vec<String>, unknown: Option<String>) {
+        let mut env = std::mem::take(&mut self.assigned);
         if self.out.commands.len() >= MAX_COMMANDS {
             return;
         }
         let line = self.tokens.get(part.start).map_or(0, |token| token.line);
         let text = self.raw(part);
-        let compares_tree = compares_tree(&text) || assigns_tree(&text);
+        let compares_tree = compares_tree(&text);
         if compares_tree {
             let earlier = self.out.commands.iter_mut().rev();
             for command in earlier.take_while(|c| !c.compares_tree) {
@@ -478,8 +468,8 @@ impl<'t> Walk<'t> {
             }
             self.outputs(&item, "its output is put into a variable");
             let text = self.raw(item.clone());
-            if assigns_tree(&text) {
-                self.emit(item, vec!["git".to_owned()], None, BTreeMap::new());
+            if compares_tree(&text) {
+                self.emit(item, vec!["git".to_owned()], None);
             }
             return true;
         }
@@ -488,11 +478,10 @@ impl<'t> Walk<'t> {
         if let Some(passes) = self.builtin(&first, &filled, item.clone()) {
             return passes;
         }
-        let mut assigned = BTreeMap::new();
         for (name, value) in env {
             match value {
-                Value::Known(value) => drop(assigned.insert(name, value)),
-                Value::Unset => drop(assigned.insert(name, String::new())),
+                Value::Known(value) => drop(self.assigned.insert(name, value)),
+                Value::Unset => drop(self.assigned.insert(name, String::new())),
                 Value::Unknown if name == "PATH" => {}
                 Value::Unknown => unknown = Some(format!("${name} in front of it")),
             }
@@ -505,7 +494,7 @@ impl<'t> Walk<'t> {
         } else {
             filled.into_iter().flat_map(|word| word.fields).collect()
         };
-        self.emit(item, words, unknown, assigned);
+        self.emit(item, words, unknown);
         true
     }
 
@@ -513,7 +502,7 @@ impl<'t> Walk<'t> {
     fn outputs(&mut self, item: &Range<usize>, why: &str) {
         let text = self.raw(item.clone()).replace('`', "$(");
         for words in text.split("$(").skip(1).filter_map(verifying) {
-            self.emit(item.clone(), words, Some(why.to_owned()), BTreeMap::new());
+            self.emit(item.clone(), words, Some(why.to_owned()));
         }
     }
 
@@ -548,7 +537,7 @@ impl<'t> Walk<'t> {
             | "wait" | "break" | "continue" => {}
             "[" | "[[" | "test" => {
                 if compares_tree(&self.raw(item.clone())) {
-                    self.emit(item, vec!["test".to_owned()], None, BTreeMap::new());
+                    self.emit(item, vec!["test".to_owned()], None);
                 } else {
                     self.outputs(&item, "its output is compared");
                 }
@@ -616,11 +605,19 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// Whether a command fails when the tree has changed.
+/// Whether a command fails when the tree has changed, or keeps what has changed for a test of it.
 fn compares_tree(text: &str) -> bool {
+    const CHANGES: [&str; 4] = [
+        "$(git diff)",
+        "$(git status --porcelain)",
+        "$(git status -s)",
+        "$(git diff --name-only)",
+    ];
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    has(&["git diff", "git diff-index", "git diff-files"]) && has(&["--exit-code", "--quiet"])
+    let value = text.split_once('=').map_or("", |(_, value)| value);
+    text.contains("git diff") && has(&["--exit-code", "--quiet"])
         || text.contains("git status") && has(&["--porcelain", "--short", " -s"])
+        || CHANGES.contains(&value.trim_matches('"'))
 }
 
 /// The words of the first command whose output is put in, if it verifies something.
@@ -629,18 +626,6 @@ fn verifying(inner: &str) -> Option<Vec<String>> {
     let words: Vec<String> = first.map(str::to_owned).collect();
     let reading = vplan_check::tool::reading::read(&words)?;
     (matches!(reading.class, Class::Tool | Class::Task) && reading.verb.is_some()).then_some(words)
-}
-
-/// Whether a variable gets what has changed in the tree, for a test of it.
-fn assigns_tree(text: &str) -> bool {
-    const CHANGES: [&str; 4] = [
-        "$(git diff)",
-        "$(git status --porcelain)",
-        "$(git status -s)",
-        "$(git diff --name-only)",
-    ];
-    let value = text.split_once('=').map_or("", |(_, value)| value);
-    CHANGES.contains(&value.trim_matches('"'))
 }
 
 #[cfg(test)]
