@@ -4,34 +4,18 @@
 //! Followed: `cd`, assignments, `export`, all branches of a condition. Not read: `case`, functions,
 //! here-documents. The commands of loops have that reason.
 
-mod fill;
+mod scope;
 mod words;
 
 use crate::found::{Ending, Place, SourceCommand};
 use crate::listed::listed;
-use fill::Filled;
+use scope::Filled;
+pub use scope::{Scope, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::table::Class;
-use words::{Kind, Token};
-
-/// What is known of a variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    Known(String),
-    /// Unset: it is empty.
-    Unset,
-    Unknown,
-}
-
-/// Where shell text begins: the folder and the variables.
-#[derive(Clone, Debug, Default)]
-pub struct Scope {
-    pub dir: RepoPath,
-    /// The variables that are set. Others are unset, but for those of every shell and CI system.
-    pub variables: BTreeMap<String, Value>,
-}
+use words::{Kind, Token, one_line};
 
 /// What shell text does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -267,7 +251,7 @@ impl<'t> Walk<'t> {
     fn lists(&self, item: &Range<usize>) -> bool {
         let text = self.raw(item.clone());
         let last = text.rsplit('|').next().unwrap_or_default();
-        last.starts_with(" xargs ") && fill::lists(&text)
+        last.starts_with(" xargs ") && scope::lists(&text)
     }
 
     fn command(&mut self) -> bool {
@@ -293,17 +277,13 @@ impl<'t> Walk<'t> {
                 self.at = self.end(PIPE_ENDS);
                 self.unread(start, "arithmetic")
             }
-            "" if opens(start) => {
+            open if open == "{" || open.is_empty() && opens(start) => {
                 self.at += 1;
                 let before = (self.scope.clone(), self.lost.clone(), self.exported.clone());
                 let passes = self.list();
-                (self.scope, self.lost, self.exported) = before;
-                self.at += 1;
-                passes
-            }
-            "{" => {
-                self.at += 1;
-                let passes = self.list();
+                if open.is_empty() {
+                    (self.scope, self.lost, self.exported) = before;
+                }
                 self.at += 1;
                 passes
             }
@@ -367,9 +347,7 @@ impl<'t> Walk<'t> {
         self.at += 1;
         if has_values {
             self.set(self.word(), Value::Unknown);
-            while self.at < self.tokens.len() && !matches!(self.operator(), ";" | "\n") {
-                self.at += 1;
-            }
+            self.at = self.end(&[";", "\n"]);
         }
         self.list();
         if self.take("do") {
@@ -385,7 +363,7 @@ impl<'t> Walk<'t> {
     /// What a part that is not read assigns is not known after it.
     fn forget(&mut self, start: usize) {
         for token in self.tokens.get(start..self.at).into_iter().flatten() {
-            if let Some((name, _)) = self.assignment(token.raw) {
+            if let Some((name, _)) = self.scope.assignment(token.raw) {
                 self.set(name, Value::Unknown);
             }
         }
@@ -452,11 +430,11 @@ impl<'t> Walk<'t> {
                         self.sets(&filled);
                     }
                 }
-                (Kind::Word, None) => match self.assignment(token.raw) {
+                (Kind::Word, None) => match self.scope.assignment(token.raw) {
                     Some((name, value)) if filled.is_empty() => {
                         env.insert(name.to_owned(), value);
                     }
-                    _ => filled.push(self.fill(token.raw)),
+                    _ => filled.push(self.scope.fill(token.raw)),
                 },
                 (Kind::Operator, _) => {}
             }
@@ -513,7 +491,7 @@ impl<'t> Walk<'t> {
             "cd" | "pushd" | "popd" => self.enter(name, arguments),
             "export" | "declare" | "local" | "readonly" => {
                 for token in self.tokens.get(item).into_iter().flatten().skip(1) {
-                    let assigned = self.assignment(token.raw);
+                    let assigned = self.scope.assignment(token.raw);
                     let variable = assigned.as_ref().map_or(token.raw, |(name, _)| name);
                     if let Some((_, value)) = assigned {
                         self.assign(variable, value);
@@ -589,11 +567,6 @@ impl<'t> Walk<'t> {
         let value = if self.unsure { Value::Unknown } else { value };
         self.set(name, value);
     }
-}
-
-/// A text on one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a text names a variable: `$NAME` or `${NAME`.

@@ -1,7 +1,6 @@
 //! From shell text to commands of a source.
 
 use super::found::{Origin, Place, SourceCommand};
-use super::shell::Scope;
 use vplan_base::path::RepoPath;
 
 impl SourceCommand {
@@ -21,16 +20,6 @@ impl SourceCommand {
             text: words.join(" "),
             dir: dir.clone(),
             place: Place::of(&RepoPath::root(), 1),
-            ..Self::default()
-        }
-    }
-}
-
-impl Scope {
-    /// A folder without variables.
-    pub(crate) fn of(dir: &RepoPath) -> Self {
-        Self {
-            dir: dir.clone(),
             ..Self::default()
         }
     }

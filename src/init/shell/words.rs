@@ -197,3 +197,8 @@ pub(super) fn name_of(text: &str) -> &str {
     let special = text.starts_with(|c: char| c.is_ascii_digit() || "@*#?$!-".contains(c));
     text.get(..usize::from(special)).unwrap_or_default()
 }
+
+/// A text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,10 +1,28 @@
 //! The words of shell text with their variables put in.
 
-use super::words::{name_of, piece};
-use super::{Value, Walk, one_line};
+use super::words::{name_of, one_line, piece};
 use crate::listed::listed;
 use crate::source::quoted;
+use std::collections::BTreeMap;
 use vplan_base::command::is_env_name;
+use vplan_base::path::RepoPath;
+
+/// What is known of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Known(String),
+    /// Unset: it is empty.
+    Unset,
+    Unknown,
+}
+
+/// Where shell text begins: the folder and the variables.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    pub dir: RepoPath,
+    /// The variables that are set. Others are unset, but for those of every shell and CI system.
+    pub variables: BTreeMap<String, Value>,
+}
 
 /// Names that each shell or CI system sets, `*` at an end for any rest.
 const MACHINE: &str = "\
@@ -43,7 +61,15 @@ struct Part<'w> {
     is_quoted: bool,
 }
 
-impl Walk<'_> {
+impl Scope {
+    /// A folder without variables.
+    pub(crate) fn of(dir: &RepoPath) -> Self {
+        Self {
+            dir: dir.clone(),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn fill(&self, word: &str) -> Filled {
         let parts = self.parts(word, false);
         let mut out = Filled::default();
@@ -181,7 +207,7 @@ impl Walk<'_> {
             .and_then(|inner| inner.strip_suffix('}'));
         let inner = braces.unwrap_or(inner);
         let name = name_of(inner);
-        match self.scope.variables.get(name) {
+        match self.variables.get(name) {
             // What an operator makes of it is not read.
             _ if name.is_empty() || name != inner => Value::Unknown,
             Some(value) => value.clone(),
@@ -194,10 +220,10 @@ impl Walk<'_> {
 
     /// The root of the repository, from the current folder.
     fn up(&self) -> String {
-        if self.scope.dir.is_root() {
+        if self.dir.is_root() {
             return ".".to_owned();
         }
-        let steps: Vec<&str> = self.scope.dir.segments().map(|_| "..").collect();
+        let steps: Vec<&str> = self.dir.segments().map(|_| "..").collect();
         steps.join("/")
     }
 }
