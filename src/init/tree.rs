@@ -242,13 +242,13 @@ impl Tree {
 
 /// Names of files that may declare something, wherever they are.
 const NAMES: &str = "\
-    .justfile .lintstagedrc* .mise.toml .pre-commit-config.yaml .pre-commit-config.yml .ruff.toml \
-    .simple-git-hooks.json Cargo.toml GNUmakefile Justfile Makefile Rakefile Taskfile.yaml \
-    Taskfile.yml action.yaml action.yml composer.json deno.json deno.jsonc go.mod go.work justfile \
-    makefile mise.toml moon.yml noxfile.py nx.json package.json pnpm-workspace.yaml prek.toml \
-    project.json pyproject.toml ruff.toml simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini \
-    tox.toml turbo.json turbo.jsonc *.gitlab-ci.yml *lefthook.yml *lefthook.yaml *lefthook.toml \
-    *lefthook.json";
+    .justfile .lintstagedrc* .mise.toml .mypy.ini .pre-commit-config.yaml \
+    .pre-commit-config.yml .ruff.toml .simple-git-hooks.json Cargo.toml GNUmakefile Justfile \
+    Makefile Rakefile Taskfile.yaml Taskfile.yml action.yaml action.yml composer.json \
+    deno.json deno.jsonc go.mod go.work justfile makefile mise.toml moon.yml mypy.ini \
+    noxfile.py nx.json package.json pnpm-workspace.yaml prek.toml project.json pyproject.toml \
+    ruff.toml simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini tox.toml turbo.json \
+    turbo.jsonc *.gitlab-ci.yml *lefthook.yml *lefthook.yaml *lefthook.toml *lefthook.json";
 
 /// Files that may declare something by their paths.
 const PATHS: &str = "\
@@ -325,6 +325,7 @@ mod tests {
             (".github/workflows/ci.yml", true),
             (".github/actions/setup/action.yml", true),
             ("package.json", true),
+            ("mypy.ini", true),
             ("a/b/package.json", true),
             ("node_modules/x/package.json", false),
             ("vendor/x/Makefile", false),
