@@ -221,6 +221,7 @@ impl<'t> Walk<'t> {
         if self.lists(item) {
             let words = ["sh", "-c", &self.raw(item.clone())].map(str::to_owned);
             self.emit(item.clone(), words.to_vec(), None);
+            self.at = item.end;
         } else {
             passes = self.command();
             while matches!(self.operator(), "|" | "|&") {
@@ -300,7 +301,7 @@ impl<'t> Walk<'t> {
                 self.at = self.end(PIPE_ENDS);
                 self.unread(start, "a `case` is not read")
             }
-            word if word == "function" || !word.is_empty() && opens(start + 1) => {
+            word if word == "function" || !matches!(word, "" | "[[") && opens(start + 1) => {
                 self.at += 1 + usize::from(word == "function");
                 self.skip(&["(", ")", "\n"]);
                 self.at = self.end(PIPE_ENDS);

@@ -42,6 +42,7 @@ const OUTPUTS: &[(&str, &str)] = &[
 ];
 /// Programs that only list files: a shell expands them.
 const LISTS: &[&str] = &["git ls-files", "git grep -l", "find", "ls", "go list", "fd"];
+
 /// A word with its variables put in.
 #[derive(Default)]
 pub(super) struct Filled {

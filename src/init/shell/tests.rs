@@ -106,6 +106,9 @@ fn commands_of_texts() {
             &["sh_-c_find . -name x | xargs -0 a"],
         ),
         ("a '*.sh'", &["a_*.sh"]),
+        ("find . | xargs a & b", &["sh_-c_find . | xargs a [&]", "b"]),
+        ("X=$(date # it's\n)\na $X; b", &["a_$X ?$X", "b"]),
+        ("[[ (x || y) ]] && a; b", &["a", "b"]),
         // Endings.
         ("a || true", &["a [|| true]"]),
         (

@@ -179,7 +179,11 @@ fn enclosed(text: &str) -> usize {
             (_, '(') => open.push(')'),
             (_, '{') => open.push('}'),
             (Some('"'), _) => {}
-            (_, '\'' | '"' | '`') => open.push(c),
+            // An open quote in a bracket is one of a comment.
+            (None, _) => open.push(c),
+            (_, '\'' | '"' | '`') if text.get(at + 1..).is_some_and(|rest| rest.contains(c)) => {
+                open.push(c);
+            }
             _ => {}
         }
         before = c;
