@@ -9,7 +9,6 @@ use super::source::words_of;
 use super::tree::{DataFile, Keys, Tree};
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
-use vplan_check::tool::table::task_word;
 use vplan_front::tree::{Key, Node, Value};
 
 mod lines;
