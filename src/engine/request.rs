@@ -282,8 +282,8 @@ pub(super) fn deny(plan: &Plan, what: &[Deny]) -> Result<(), Failure> {
             "have a person look at the change, then run without `--deny`",
         );
     }
-    let shell = plan.steps.iter().find(|step| goes_through_shell(step));
-    if let Some(step) = shell.filter(|_| what.contains(&Deny::Shell)) {
+    let mut steps = plan.steps.iter().filter(|_| what.contains(&Deny::Shell));
+    if let Some(step) = steps.find(|step| goes_through_shell(step)) {
         let message = format!("`{}` goes through a shell", visible(&step.id));
         return refuse(
             "vplan::deny::shell",

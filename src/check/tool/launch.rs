@@ -268,7 +268,8 @@ pub(super) fn matched(call: &Call, words: &[String], values: &[&str]) -> Option<
     let own = words.iter().position(|w| w == "--").unwrap_or(words.len());
     let own = words.get(..own)?;
     for wanted in &call.words {
-        let is = |word: &str| wanted.split('/').any(|one| fits(one, word));
+        // In short texts one of several characters is found sooner than a single one.
+        let is = |word: &str| wanted.split(['/']).any(|one| fits(one, word));
         if wanted.starts_with('-') {
             let name = |word: &String| word.split_once('=').is_some_and(|(name, _)| is(name));
             own.iter().skip(1).find(|word| is(word) || name(word))?;

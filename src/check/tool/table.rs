@@ -409,28 +409,23 @@ fn has(list: &str, program: &str) -> bool {
 /// Whether a text fits a pattern in which `*` is any text.
 #[must_use]
 pub fn fits(pattern: &str, text: &str) -> bool {
-    // Nearly all differ before the first `*`.
-    let both = pattern.bytes().zip(text.bytes());
-    let mut plain = both.take_while(|(wanted, _)| *wanted != b'*');
-    if plain.any(|(wanted, got)| wanted != got) {
-        return false;
-    }
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut read) = (0, 0);
+    // Where the last `*` is, and how much of the text those before and it are taken to be.
+    let mut star = None;
+    while at < pattern.len() || read < text.len() {
+        match (pattern.get(at), text.get(read)) {
+            (Some(b'*'), _) => star = Some((at, read)),
+            (wanted, got) if wanted == got => read += 1,
+            _ => match star {
+                Some((of, to)) if to < text.len() => {
+                    star = Some((of, to + 1));
+                    (at, read) = (of, to + 1);
+                }
+                _ => return false,
+            },
         }
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
+        at += 1;
     }
     true
 }

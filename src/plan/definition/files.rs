@@ -257,9 +257,9 @@ impl<'a> Files<'a> {
         }
         let sources = matches!(name, "." | "source");
         let interprets = is_python || is_shell(name) || INTERPRETERS.contains(&name) || sources;
-        let script = operands(words).into_iter().find(|word| word != "run");
-        if let Some(script) =
-            script.filter(|script| interprets && !is_code(name, arguments, script))
+        if interprets
+            && let Some(script) = operands(words).into_iter().find(|word| word != "run")
+            && !is_code(name, arguments, &script)
         {
             self.script(dir, path(&script));
         }
