@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
-use vplan_base::graph::Graph;
 use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
 use vplan_base::workspace::{FoundMembers, WorkspaceQuery};
@@ -18,7 +17,8 @@ vplan_base::index!(
 #[derive(Debug)]
 pub(super) struct Uses {
     numbers: BTreeMap<RepoPath, FolderIndex>,
-    graph: Graph<FolderIndex>,
+    /// What each folder uses itself.
+    uses: Dense<FolderIndex, Vec<FolderIndex>>,
     /// The files of each folder; the folder where no glob can name them.
     own: Dense<FolderIndex, Result<Item, RepoPath>>,
     /// The manifest of the workspace, and the files next to it on which all packages depend.
@@ -39,15 +39,13 @@ impl Uses {
                 ((*folder).clone(), own.push(files))
             })
             .collect();
-        let mut graph = Graph::new(folders.len());
-        let node = |folder: &RepoPath| numbers.get(folder).copied().map(Graph::<FolderIndex>::node);
-        for (folder, member) in &found.members {
-            for used in &member.uses {
-                if let (Some(from), Some(to)) = (node(folder), node(used)) {
-                    graph.edge(from, to);
-                }
-            }
-        }
+        let uses = folders.iter().map(|folder| {
+            let used = found.members.get(folder).into_iter();
+            let used = used.flat_map(|member| &member.uses);
+            used.filter_map(|folder| numbers.get(folder).copied())
+                .collect()
+        });
+        let uses = uses.collect();
         let beside = found.manifest.into_iter().flat_map(|manifest| {
             let names = [manifest.name()].into_iter();
             names.chain(manifest.beside().iter().copied())
@@ -59,7 +57,7 @@ impl Uses {
         Self {
             shared: shared.collect(),
             numbers,
-            graph,
+            uses,
             own,
             made: BTreeMap::new(),
         }
@@ -72,13 +70,17 @@ impl Uses {
         if let Some(made) = self.made.get(number) {
             return Ok(Arc::clone(made));
         }
-        let used = self.graph.following([*number]);
+        let mut used = BTreeSet::new();
+        let mut open = vec![*number];
+        while let Some(next) = open.pop() {
+            if used.insert(next) {
+                open.extend(&self.uses[next]);
+            }
+        }
+        used.remove(number);
         // Its own files first, which is where most changes are.
-        let mut items = Vec::new();
-        let others = used
-            .indices()
-            .filter(|other| other != number && used[*other]);
-        for number in [*number].into_iter().chain(others) {
+        let mut items = Vec::with_capacity(1 + used.len() + self.shared.len());
+        for number in [*number].into_iter().chain(used) {
             items.push(self.own[number].clone()?);
         }
         items.extend(self.shared.iter().cloned());
