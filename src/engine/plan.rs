@@ -16,8 +16,7 @@ use vplan_contract::Contract;
 use vplan_plan::Plan;
 use vplan_plan::caveat;
 use vplan_plan::compared::Compared;
-use vplan_plan::compile::{Compiled, compile};
-use vplan_plan::definition;
+use vplan_plan::compile::{Compiled, compile_with};
 use vplan_plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
 use vplan_plan::request::{Mode, Request};
 use vplan_recover as recover;
@@ -153,11 +152,8 @@ impl Session {
         facts: &mut Facts,
     ) -> Result<Plan, Failure> {
         for round in 1..=MAX_FACT_ROUNDS {
-            match compile(contract, request, facts)? {
+            match compile_with(contract, request, facts, |asked| self.answer(asked))? {
                 Compiled::Plan(compiled) => {
-                    if self.defines_otherwise(&compiled, request, facts) {
-                        continue;
-                    }
                     tracing::debug!(
                         round,
                         steps = compiled.steps.len(),
@@ -174,20 +170,6 @@ impl Session {
             }
         }
         Err(Failure::internal("compiling asks for facts without end"))
-    }
-
-    /// Looks into the files that define a plan's steps; whether the facts about them change the plan.
-    fn defines_otherwise(&self, plan: &Plan, request: &Request, facts: &mut Facts) -> bool {
-        let mut asked = false;
-        for _ in 0..MAX_FACT_ROUNDS {
-            let questions = definition::questions(plan, &request.changed, facts);
-            if questions.is_empty() {
-                break;
-            }
-            asked = true;
-            facts.0.extend(self.answer(&questions).0);
-        }
-        asked && definition::is_outdated(plan, &request.changed, facts)
     }
 
     /// Adds caveats: what was compared, and what keeps that from being all that changed.

@@ -45,8 +45,22 @@ pub fn compile(
     request: &Request,
     facts: &Facts,
 ) -> Result<Compiled, PlanError> {
+    compile_with(contract, request, &mut facts.clone(), |_| Facts::default())
+}
+
+/// Compiles, and adds the answers to what is asked about the files that define the plan's steps.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with(
+    contract: Option<&Contract>,
+    request: &Request,
+    facts: &mut Facts,
+    answer: impl Fn(&BTreeSet<Question>) -> Facts,
+) -> Result<Compiled, PlanError> {
     Ok(match assemble(contract, request, facts, None)? {
         Assembled::Plan(mut plan, _) => {
+            name_definitions(&mut plan, &request.changed, facts, answer);
             plan.caveats = nothing::caveats(&plan, contract);
             Compiled::Plan(Box::new(digest::seal(*plan)))
         }
@@ -62,7 +76,7 @@ pub(super) enum Assembled {
     Needs(BTreeSet<Question>),
 }
 
-/// Compiles without the digest, for callers that only read the plan. With a prepared contract, for
+/// Compiles without definitions and digest, for callers that only read the plan. With a prepared contract, for
 /// many requests that name no checks, without reasons too: the plan has the same steps in the same
 /// order, but no reasons, and few omitted checks.
 ///
@@ -214,11 +228,9 @@ pub(super) fn assemble(
         .collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
     (plan.steps.iter_mut()).for_each(|step| step.confine(request.confinement));
-    name_definitions(&mut plan, &request.changed, facts);
     Ok(Assembled::Plan(Box::new(plan), results))
 }
 
-/// The node of each check that is in the plan.
 /// Assembles a plan, with an answer to each question that is asked on the way; `None` if the request
 /// is refused or questions remain after [`MAX_FACT_ROUNDS`].
 pub(super) fn assemble_with(
@@ -240,6 +252,7 @@ pub(super) fn assemble_with(
     None
 }
 
+/// The node of each check that is in the plan.
 type NodeOfCheck = BTreeMap<CheckIndex, NodeIndex>;
 
 impl<'a> Input<'a> {

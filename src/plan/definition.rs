@@ -97,59 +97,39 @@ pub fn questions_of(command: CommandPlace<'_>, facts: &Facts) -> BTreeSet<Questi
     Files::of(command.words, command.dir, command.tool_path, facts).asked
 }
 
-/// The questions whose answers may show that more, or fewer, of the changed files define a plan's
-/// steps. Each is asked once; the answers may lead to others.
-#[must_use]
-pub fn questions(plan: &Plan, changes: &ChangeSet, facts: &Facts) -> BTreeSet<Question> {
-    if changes.is_empty() {
-        return BTreeSet::new();
-    }
-    let definitions = Definitions::new(changes, facts);
-    let mut asked = BTreeSet::new();
-    for step in &plan.steps {
-        let mut files = Files::of_step(step, facts);
-        asked.append(&mut files.asked);
-        for file in &files.files {
-            let paths = definitions.fitting(&file.place).into_iter();
-            asked.extend(paths.filter_map(|path| same_table(path, file)));
-        }
-    }
-    asked.retain(|question| facts.get(question).is_none());
-    asked
-}
-
-/// Whether a plan's steps have other definitions by these facts: it must be compiled with them.
-#[must_use]
-pub fn is_outdated(plan: &Plan, changes: &ChangeSet, facts: &Facts) -> bool {
-    let definitions = Definitions::new(changes, facts);
-    plan.steps.iter().any(|step| {
-        let mut known = step.reasons.iter();
-        let known = known.find(|reason| reason.condition == DEFINITION_CHANGED);
-        definitions.reason(step, &mut BTreeSet::new()).as_ref() != known
-    })
-}
-
 /// Gives each step whose defining files are among the changed ones that reason, and records the facts
-/// that it rests on.
-pub(super) fn name_definitions(plan: &mut Plan, changes: &ChangeSet, facts: &Facts) {
-    let definitions = Definitions::new(changes, facts);
-    let mut rests_on = BTreeSet::new();
-    for step in &mut plan.steps {
-        let reason = definitions.reason(step, &mut rests_on);
-        step.reasons.extend(reason);
+/// that it rests on. `answer` finds those that show more, or fewer, of these files; they may lead to
+/// others.
+pub(super) fn name_definitions(
+    plan: &mut Plan,
+    changes: &ChangeSet,
+    facts: &mut Facts,
+    answer: impl Fn(&BTreeSet<Question>) -> Facts,
+) {
+    if changes.is_empty() {
+        return;
     }
-    let rests_on = rests_on.into_iter();
-    plan.facts.extend(rests_on.filter_map(|q| facts.fact(q)));
-    plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
+    let changed = Changed::new(changes);
+    loop {
+        let (mut rests_on, mut asked) = (BTreeSet::new(), BTreeSet::new());
+        let reason = |step: &Step| changed.reason(step, facts, &mut rests_on, &mut asked);
+        let reasons: Vec<Option<Reason>> = plan.steps.iter().map(reason).collect();
+        let answers = answer(&asked);
+        if answers.0.is_empty() {
+            let steps = plan.steps.iter_mut().zip(reasons);
+            steps.for_each(|(step, reason)| step.reasons.extend(reason));
+            let rests_on = rests_on.into_iter();
+            plan.facts.extend(rests_on.filter_map(|q| facts.fact(q)));
+            plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
+            return;
+        }
+        facts.0.extend(answers.0);
+    }
 }
 
-/// The changed files, indexed for the lookup of definitions.
-struct Definitions<'a> {
-    facts: &'a Facts,
-    /// The changed files by name: a workspace's tool may mean any package.json, configuration lies in
-    /// many folders.
-    by_name: BTreeMap<&'a [u8], Vec<&'a RepoPath>>,
-}
+/// The changed files by name: a workspace's tool may mean any package.json, configuration lies in
+/// many folders.
+struct Changed<'a>(BTreeMap<&'a [u8], Vec<&'a RepoPath>>);
 
 /// The question whether the part of a file that is about a step's tool has changed.
 fn same_table(path: &RepoPath, file: &File) -> Option<Question> {
@@ -162,30 +142,40 @@ fn same_table(path: &RepoPath, file: &File) -> Option<Question> {
     }
 }
 
-impl<'a> Definitions<'a> {
-    pub fn new(changes: &'a ChangeSet, facts: &'a Facts) -> Self {
+impl<'a> Changed<'a> {
+    fn new(changes: &'a ChangeSet) -> Self {
         let mut by_name: BTreeMap<&[u8], Vec<&RepoPath>> = BTreeMap::new();
         for path in changes.files().iter().map(|file| &file.path) {
             by_name.entry(path.name()).or_default().push(path);
         }
-        Self { facts, by_name }
+        Self(by_name)
     }
 
-    /// Returns the reason for a step whose defining file is among the changed ones, and adds the facts
-    /// that it rests on.
-    pub fn reason(&self, step: &Step, rests_on: &mut BTreeSet<Question>) -> Option<Reason> {
-        if self.by_name.is_empty() {
-            return None;
-        }
+    /// Returns the reason for a step whose defining file is among the changed ones; adds the facts
+    /// that it rests on, and the questions that have no answer.
+    fn reason(
+        &self,
+        step: &Step,
+        facts: &Facts,
+        rests_on: &mut BTreeSet<Question>,
+        asked: &mut BTreeSet<Question>,
+    ) -> Option<Reason> {
         let mut matched: BTreeMap<&RepoPath, String> = BTreeMap::new();
-        let files = Files::of_step(step, self.facts).files;
-        for file in &files {
+        let files = Files::of_step(step, facts);
+        asked.extend(files.asked);
+        for file in &files.files {
             for path in self.fitting(&file.place) {
-                if let Some(table) = same_table(path, file)
-                    && self.facts.get(&table) == Some(&FactAnswer::Word(Certainty::Yes))
-                {
-                    rests_on.insert(table);
-                } else if let Entry::Vacant(vacant) = matched.entry(path) {
+                if let Some(table) = same_table(path, file) {
+                    match facts.get(&table) {
+                        Some(FactAnswer::Word(Certainty::Yes)) => {
+                            rests_on.insert(table);
+                            continue;
+                        }
+                        Some(_) => {}
+                        None => drop(asked.insert(table)),
+                    }
+                }
+                if let Entry::Vacant(vacant) = matched.entry(path) {
                     vacant.insert(file.part.to_string());
                     rests_on.extend(file.by.iter().cloned());
                 }
@@ -205,8 +195,8 @@ impl<'a> Definitions<'a> {
 
     fn fitting(&self, place: &Place) -> Vec<&'a RepoPath> {
         let name = place.name();
-        let all = self.by_name.values().filter(|_| name.contains(&b'*'));
-        let paths = self.by_name.get(name).into_iter().chain(all).flatten();
+        let all = self.0.values().filter(|_| name.contains(&b'*'));
+        let paths = self.0.get(name).into_iter().chain(all).flatten();
         paths.copied().filter(|path| place.is(path)).collect()
     }
 }
@@ -215,6 +205,14 @@ impl<'a> Definitions<'a> {
 /// change shows them.
 #[must_use]
 pub fn out_of_tree(step: &Step) -> Vec<RepoPath> {
+    // What a path is made of has what the path has.
+    let dirs = [&step.dir].into_iter().chain(&step.tool_path);
+    let words = step.argv.iter().flatten().map(|word| word.as_bytes());
+    let mut parts = words.chain(dirs.map(|dir| dir.as_bytes()));
+    let may_be_out = |part: &[u8]| part.windows(4).any(|w| w == b".git" || w == b".vpl");
+    if !parts.any(may_be_out) {
+        return Vec::new();
+    }
     let is_out = |path: &RepoPath| {
         let mut names = path.as_bytes().split(|b| *b == b'/');
         path.as_bytes().starts_with(b".vplan/") || names.any(|name| name == b".git")

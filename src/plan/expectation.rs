@@ -6,6 +6,7 @@ pub mod coverage;
 pub mod writing;
 
 use super::compile::{Assembled, assemble};
+use super::definition::name_definitions;
 use super::error::PlanError;
 use super::explain::sentence;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
@@ -145,7 +146,11 @@ impl<'c> Examiner<'c> {
         };
 
         let verdict = |prepared| match assemble(Some(self.contract), &request, &facts, prepared) {
-            Ok(Assembled::Plan(plan, seen)) => self.verdict(expect, &plan, &seen, role.clone()),
+            Ok(Assembled::Plan(mut plan, seen)) => {
+                let known = &mut facts.clone();
+                name_definitions(&mut plan, &request.changed, known, |_| Facts::default());
+                self.verdict(expect, &plan, &seen, role.clone())
+            }
             Ok(Assembled::Needs(questions)) => {
                 let list: Vec<String> = questions.iter().map(|q| visible(q.to_word())).collect();
                 let list = list.join("`, `");

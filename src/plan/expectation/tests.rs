@@ -100,10 +100,12 @@ proptest! {
             let assertions = assertions.enumerate().filter(|(k, _)| of == 3 || *k == of);
             let expect = case(&contract, &request, dice >> 2, assertions.map(|(_, a)| a).collect());
             let role = expect.role.clone().unwrap_or("worker".to_owned());
-            let assembled = assemble(Some(&contract), &super::request(&expect), &examiner.facts(&expect), None);
-            let Ok(Assembled::Plan(plan, seen)) = assembled else {
+            let (asked, mut facts) = (super::request(&expect), examiner.facts(&expect));
+            let assembled = assemble(Some(&contract), &asked, &facts, None);
+            let Ok(Assembled::Plan(mut plan, seen)) = assembled else {
                 return Err(TestCaseError::fail("no plan"));
             };
+            name_definitions(&mut plan, &asked.changed, &mut facts, |_| Facts::default());
             let verdict = examiner.evaluate(&expect);
             prop_assert_eq!(&verdict, &examiner.verdict(&expect, &plan, &seen, role.clone()));
             prop_assert_eq!(&verdict.touched, &touched(&contract, &role, &verdict.plan, &seen));
