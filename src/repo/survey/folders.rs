@@ -2,6 +2,7 @@
 //! nothing, whatever changes in it: a condition never holds, and a reused pass has no inputs.
 
 use crate::load::Site;
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use vplan_base::change::ChangeSet;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -152,7 +153,7 @@ pub(super) fn used(contract: &Contract) -> Vec<UsedGlob<'_>> {
             | Test::ChangedOnly(selection) => {
                 let mut found = Vec::new();
                 add(&mut found, selection, false, source, line);
-                let excluded = excluded(selection);
+                let excluded = LazyCell::new(|| excluded(selection));
                 all.extend(
                     found
                         .into_iter()
