@@ -77,16 +77,11 @@ impl<'g, 'p> Walk<'g, 'p> {
         {
             self.above.pop();
         }
+        let sets = &mut self.sets;
+        let mut test = |first: u32, end: Option<usize>| test(index, sets, first, path, end, sink);
         for directory in &self.above {
-            test(
-                index,
-                &mut self.sets,
-                directory.tree,
-                path,
-                Some(directory.end),
-                sink,
-            );
-            test(index, &mut self.sets, directory.segment, path, None, sink);
+            test(directory.tree, Some(directory.end));
+            test(directory.segment, None);
         }
         let (mut start, mut whole) = self.above.last().map_or((0, SEED), |d| (d.end + 1, d.hash));
         let mut segment = SEED;
@@ -98,8 +93,8 @@ impl<'g, 'p> Walk<'g, 'p> {
                 let name = path
                     .get(start..at)
                     .map_or(END, |name| index.segment.first(segment, name));
-                test(index, &mut self.sets, tree, path, Some(at), sink);
-                test(index, &mut self.sets, name, path, None, sink);
+                test(tree, Some(at));
+                test(name, None);
                 whole = step(whole, *byte);
                 self.above.push(Directory {
                     end: at,
@@ -114,75 +109,26 @@ impl<'g, 'p> Walk<'g, 'p> {
             }
         }
         let name = path.get(start..).unwrap_or_default();
-        test(
-            index,
-            &mut self.sets,
-            index.whole.first(whole, path),
-            path,
-            None,
-            sink,
-        );
-        test(
-            index,
-            &mut self.sets,
-            index.tree.first(whole, path),
-            path,
-            Some(path.len()),
-            sink,
-        );
-        test(
-            index,
-            &mut self.sets,
-            index.segment.first(segment, name),
-            path,
-            None,
-            sink,
-        );
-        test(
-            index,
-            &mut self.sets,
-            index.name.first(segment, name),
-            path,
-            None,
-            sink,
-        );
+        test(index.whole.first(whole, path), None);
+        test(index.tree.first(whole, path), Some(path.len()));
+        test(index.segment.first(segment, name), None);
+        test(index.name.first(segment, name), None);
         if !index.suffix.keys.is_empty() {
             let mut hash = SEED;
             for (at, byte) in name.iter().enumerate().rev() {
                 hash = step(hash, *byte);
                 if *byte == b'.' {
                     let suffix = name.get(at..).unwrap_or_default();
-                    test(
-                        index,
-                        &mut self.sets,
-                        index.suffix.first(hash, suffix),
-                        path,
-                        None,
-                        sink,
-                    );
+                    test(index.suffix.first(hash, suffix), None);
                 }
             }
         }
         if !index.gram.keys.is_empty() {
             for gram in path.windows(GRAM) {
-                test(
-                    index,
-                    &mut self.sets,
-                    index.gram.first(hash(gram), gram),
-                    path,
-                    None,
-                    sink,
-                );
+                test(index.gram.first(hash(gram), gram), None);
             }
         }
-        test(
-            index,
-            &mut self.sets,
-            index.rest.unwrap_or(END),
-            path,
-            None,
-            sink,
-        );
+        test(index.rest.unwrap_or(END), None);
     }
 }
 
