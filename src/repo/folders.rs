@@ -259,11 +259,16 @@ impl<'a> Folders<'a> {
         found
     }
 
-    /// Whether the commit that the change is compared with had packages of a workspace.
+    /// The commit that the change is compared with.
+    fn before(&self) -> Option<Oid> {
+        let head = || self.git?.head().ok().flatten();
+        self.base.copied().or_else(head)
+    }
+
+    /// Whether that commit had packages of a workspace.
     fn had_packages(&self, query: &WorkspaceQuery) -> bool {
-        let head = self.git.and_then(|git| git.head().ok().flatten());
-        let base = self.base.or(head.as_ref());
-        let then = base.map(|commit| packages::in_commit(self.git, commit, query));
+        let then = self.before();
+        let then = then.map(|commit| packages::in_commit(self.git, &commit, query));
         then.is_some_and(|then| then.is_ok_and(|then| !then.found.members.is_empty()))
     }
 
@@ -296,28 +301,28 @@ impl<'a> Folders<'a> {
             })
         });
         let mut found = BTreeSet::new();
+        // The index may list files that are not there any more.
+        let mut settle = |open: &mut BTreeSet<RepoPath>, files: &[RepoPath]| {
+            for file in files {
+                if let Some(folder) = query.folder_of(file)
+                    && open.contains(&folder)
+                    && beneath.exists(file, &mut names)
+                {
+                    open.remove(&folder);
+                    found.insert(folder);
+                }
+            }
+        };
         if let Some(git) = self.git {
             let indexed = self
                 .indexed
                 .get_or_insert_with(|| git.files_indexed().map_err(|e| e.to_string()));
-            settle(
-                query,
-                indexed.as_ref()?,
-                &beneath,
-                &mut names,
-                (&mut open, &mut found),
-            );
+            settle(&mut open, indexed.as_ref()?);
         }
         if !open.is_empty() {
             let (root, git) = (self.root, self.git);
             let files = self.files.get_or_insert_with(|| files_here(root, git));
-            settle(
-                query,
-                files.as_ref()?,
-                &beneath,
-                &mut names,
-                (&mut open, &mut found),
-            );
+            settle(&mut open, files.as_ref()?);
         }
         Ok(found)
     }
@@ -369,9 +374,7 @@ impl<'a> Folders<'a> {
 
     /// Whether the commit that the change is compared with had such a folder.
     fn had(&self, query: &FolderQuery) -> bool {
-        let head = self.git.and_then(|git| git.head().ok().flatten());
-        let base = self.base.or(head.as_ref());
-        let files = base.map(|commit| files_of(self.git, commit));
+        let files = self.before().map(|commit| files_of(self.git, &commit));
         files.is_some_and(|files| files.is_ok_and(|files| !in_listing(query, &files).is_empty()))
     }
 
@@ -430,26 +433,6 @@ pub(crate) fn in_listing(query: &FolderQuery, files: &[RepoPath]) -> BTreeSet<Re
         with.all(|file| folder.join(file.as_bytes()).is_ok_and(|path| has(&path)))
     };
     found.into_iter().filter(is_whole).collect()
-}
-
-/// Moves the folders that have one of these files from the open ones to those that are found. The
-/// index may list files that are not there any more.
-fn settle(
-    query: &FolderQuery,
-    files: &[RepoPath],
-    beneath: &Beneath,
-    names: &mut DirectoryNames,
-    (open, found): (&mut BTreeSet<RepoPath>, &mut BTreeSet<RepoPath>),
-) {
-    for file in files {
-        if let Some(folder) = query.folder_of(file)
-            && open.contains(&folder)
-            && beneath.exists(file, names)
-        {
-            open.remove(&folder);
-            found.insert(folder);
-        }
-    }
 }
 
 /// The folders that a commit had, of those that a contract asks for.
