@@ -56,13 +56,13 @@ pub(super) fn shared_cache(
     let Some(trust) = trusted(site, asked)? else {
         let message =
             format!("passes are not shared: there is no `~/{TRUSTED}`, and no `--cache-trust`");
-        return Ok((None, Some(note(message))));
+        return Ok((None, Some(Note::new("shared", message))));
     };
     match SharedCache::open(at, scope.clone(), trust, signer) {
         Ok(cache) => Ok((Some(cache), None)),
         Err(error) => {
             let message = format!("passes are not shared: {shown}: {error}");
-            Ok((None, Some(note(message))))
+            Ok((None, Some(Note::new("shared", message))))
         }
     }
 }
@@ -120,14 +120,6 @@ fn address(site: &Site, url: &str, asked: &CacheRequest, shown: &str) -> Result<
 const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH`, `grpcs://HOST/INSTANCE` and `unix:SOCKET`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`, of these";
-
-fn note(message: String) -> Note {
-    Note {
-        kind: "shared".to_owned(),
-        message,
-        path: None,
-    }
-}
 
 /// What is said of a store besides its address.
 #[cfg(feature = "remote")]

@@ -213,7 +213,8 @@ pub struct Note {
 
 impl Note {
     /// Returns a note without a path.
-    pub(crate) fn new(kind: &str, message: String) -> Self {
+    #[must_use]
+    pub fn new(kind: &str, message: String) -> Self {
         Self {
             kind: kind.to_owned(),
             message,

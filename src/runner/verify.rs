@@ -514,17 +514,13 @@ impl Rounds {
         let ids: Vec<&String> = ids.filter(|id| self.fallen_back.contains(*id)).collect();
         let shown = ids.iter().map(|id| format!("`{}`", visible(id.as_bytes())));
         let named = first_of(shown, 3);
-        (!ids.is_empty()).then(|| Note {
-            kind: "remote-fallback".to_owned(),
-            message: format!(
-                "{} executed here, as there was no answer from elsewhere: {named}",
-                match ids.len() {
-                    1 => "one step was".to_owned(),
-                    count => format!("{count} steps were"),
-                }
-            ),
-            path: None,
-        })
+        let were = match ids.len() {
+            1 => "one step was".to_owned(),
+            count => format!("{count} steps were"),
+        };
+        let message =
+            format!("{were} executed here, as there was no answer from elsewhere: {named}");
+        (!ids.is_empty()).then(|| Note::new("remote-fallback", message))
     }
 
     fn attach(&self, records: &mut [StepRecord]) {

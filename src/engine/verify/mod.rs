@@ -486,14 +486,7 @@ fn recall<'a>(
         });
     match opened {
         Ok(recall) => (Some(recall), Vec::new()),
-        Err(message) => {
-            let note = Note {
-                kind: "reuse".to_owned(),
-                message,
-                path: None,
-            };
-            (None, vec![note])
-        }
+        Err(message) => (None, vec![Note::new("reuse", message)]),
     }
 }
 

@@ -189,12 +189,8 @@ impl<'a> Away<'a> {
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let notes = notes.iter().map(|(kind, message)| Note {
-            kind: (*kind).to_owned(),
-            message: message.clone(),
-            path: None,
-        });
-        notes.collect()
+        let note = |(kind, message): &(&str, String)| Note::new(kind, message.clone());
+        notes.iter().map(note).collect()
     }
 
     fn note(&self, kind: &'static str, message: String) {

@@ -698,11 +698,7 @@ impl<'a> Recall<'a> {
         }
         notes
             .into_iter()
-            .map(|message| Note {
-                kind: "reuse".to_owned(),
-                message,
-                path: None,
-            })
+            .map(|message| Note::new("reuse", message))
             .collect()
     }
 
