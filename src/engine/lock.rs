@@ -252,24 +252,15 @@ impl<'e> Locking<'e> {
         let found = self.whole()?;
         let (_, pinned) = self.loaded(&found.lock, &BTreeSet::new())?;
         let imports = pinned.imports.iter();
-        if let Some(import) = imports
-            .clone()
-            .find(|i| found.lock.import(&i.origin).is_none())
-        {
+        let mut origins = imports.clone().map(|import| &import.origin);
+        let mut refs = pinned.refs.iter().map(|new| &new.at);
+        let origin = origins.find(|origin| found.lock.import(origin).is_none());
+        let new = refs.find(|at| found.lock.commit(at).is_none());
+        let new = new.map(ToString::to_string);
+        if let Some(what) = origin.map(ToString::to_string).or(new) {
             let message = format!(
-                "the lock `{}` of that revision does not pin `{}`",
-                self.path, import.origin
-            );
-            return Err(Failure::drift("vplan::lock::stale", message));
-        }
-        if let Some(new) = pinned
-            .refs
-            .iter()
-            .find(|r| found.lock.commit(&r.at).is_none())
-        {
-            let message = format!(
-                "the lock `{}` of that revision does not pin `{}`",
-                self.path, new.at
+                "the lock `{}` of that revision does not pin `{what}`",
+                self.path
             );
             return Err(Failure::drift("vplan::lock::stale", message));
         }

@@ -354,15 +354,10 @@ fn by_several(unknown: Vec<(BTreeSet<&str>, RepoPath)>) -> Option<Caveat> {
         .flat_map(|(checks, _)| checks.iter().copied())
         .collect();
     let message = "files changed while the checks ran, which passed for what is no longer here";
-    let checks = checks
-        .into_iter()
-        .take(FILES_SHOWN)
-        .map(str::to_owned)
-        .collect();
     let files = unknown.into_iter().map(|(_, path)| path).collect();
     Some(
         Caveat::new(Code::TreeMoved, Effect::Incomplete, message)
-            .of_checks(checks)
+            .of_checks(named(checks))
             .about(files)
             .way_out(AGAIN),
     )
@@ -374,14 +369,9 @@ fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
     }
     let checks: BTreeSet<&str> = before.values().flatten().copied().collect();
     let message = "files were written that checks are about which had passed before: run again";
-    let checks = checks
-        .into_iter()
-        .take(FILES_SHOWN)
-        .map(str::to_owned)
-        .collect();
     Some(
         Caveat::new(Code::ChangeGrew, Effect::Incomplete, message)
-            .of_checks(checks)
+            .of_checks(named(checks))
             .about(before.into_keys().collect()),
     )
 }
