@@ -238,21 +238,13 @@ impl Lowering<'_> {
     /// Whether the rows of an `each` over folders make more than a contract may have, which is
     /// reported.
     fn is_too_many(&mut self, node: &Node<'_>, body: &Body<'_>, rows: usize) -> bool {
-        let most = caps::Caps::default().checks;
         let made = Made::of(&body.nodes, &mut None);
         let checks = made.checks.saturating_mul(rows);
-        let statements = made.statements.saturating_mul(rows);
-        let made = checks.saturating_add(self.draft.entries.len());
-        let message = if rows > ROWS {
-            format!("an `each` of {rows} folders, {ROWS} are the most")
-        } else if made > most {
-            format!("{made} checks with all rows, {most} are the most")
-        } else if statements > most * STATEMENTS {
-            format!(
-                "{statements} statements with all rows, {} are the most",
-                most * STATEMENTS
-            )
-        } else {
+        let made = Made {
+            checks: checks.saturating_add(self.draft.entries.len()),
+            statements: made.statements.saturating_mul(rows),
+        };
+        let Some(message) = made.excess(rows, "folders") else {
             return false;
         };
         let error = Diagnostic::error(EACH_TOO_MANY, message)
@@ -265,33 +257,16 @@ impl Lowering<'_> {
     /// Whether the rows make more than a contract may have, which is reported. They are counted
     /// before anything is made.
     pub(super) fn is_too_much(&mut self, nodes: &[Node<'_>]) -> bool {
-        let caps = caps::Caps::default();
         let mut most_rows = None;
-        let Made { checks, statements } = Made::of(nodes, &mut most_rows);
+        let made = Made::of(nodes, &mut most_rows);
         let first = nodes
             .iter()
             .find(|node| node.statement.keyword == Keyword::Each);
-        let place = first.map_or(Span::default(), |node| node.keyword);
-        let (message, place) = match most_rows {
-            Some((rows, span)) => (
-                format!("an `each` of {rows} rows, {ROWS} are the most"),
-                span,
-            ),
-            None if checks > caps.checks && first.is_some() => (
-                format!(
-                    "{checks} checks with all rows, {} are the most",
-                    caps.checks
-                ),
-                place,
-            ),
-            None if statements > caps.checks * STATEMENTS && first.is_some() => (
-                format!(
-                    "{statements} statements with all rows, {} are the most",
-                    caps.checks * STATEMENTS
-                ),
-                place,
-            ),
-            None => return false,
+        let Some((rows, place)) = most_rows.or(first.map(|node| (0, node.keyword))) else {
+            return false;
+        };
+        let Some(message) = made.excess(rows, "rows") else {
+            return false;
         };
         let error = Diagnostic::error(EACH_TOO_MANY, message)
             .label(self.place(place), "nothing was written out")
@@ -302,6 +277,7 @@ impl Lowering<'_> {
 }
 
 /// How much a text makes, rows counted.
+#[derive(Default)]
 struct Made {
     checks: usize,
     statements: usize,
@@ -310,10 +286,7 @@ struct Made {
 impl Made {
     /// Counts, without making anything. `most` becomes the first `each` with more rows than the cap.
     fn of(nodes: &[Node<'_>], most: &mut Option<(usize, Span)>) -> Self {
-        let mut all = Self {
-            checks: 0,
-            statements: 0,
-        };
+        let mut all = Self::default();
         for node in nodes {
             let is_check = matches!(
                 node.statement.keyword,
@@ -328,16 +301,30 @@ impl Made {
             if rows > ROWS {
                 most.get_or_insert((rows, node.keyword));
             }
-            let inner = inner.unwrap_or(Self {
-                checks: 0,
-                statements: 0,
-            });
+            let inner = inner.unwrap_or_default();
             let checks = inner.checks.saturating_mul(rows);
             all.checks = all.checks.saturating_add(checks + usize::from(is_check));
             let statements = inner.statements.saturating_mul(rows).saturating_add(1);
             all.statements = all.statements.saturating_add(statements);
         }
         all
+    }
+
+    /// Says what of this, or of the rows, is more than a contract may have.
+    fn excess(&self, rows: usize, of: &str) -> Option<String> {
+        let Self { checks, statements } = self;
+        let most = caps::Caps::default().checks;
+        if rows > ROWS {
+            Some(format!("an `each` of {rows} {of}, {ROWS} are the most"))
+        } else if *checks > most {
+            Some(format!(
+                "{checks} checks with all rows, {most} are the most"
+            ))
+        } else {
+            let most = most * STATEMENTS;
+            (*statements > most)
+                .then(|| format!("{statements} statements with all rows, {most} are the most"))
+        }
     }
 }
 

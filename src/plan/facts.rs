@@ -117,22 +117,13 @@ impl Facts {
     /// Whether a makefile's list has a pattern that matches a name.
     #[must_use]
     pub fn has_pattern(&self, question: &Question, name: &[u8]) -> bool {
-        let makes = match question {
+        let makes = matches!(
+            question,
             Question::MakeTargets(_)
-            | Question::BaseMakeTargets(_)
-            | Question::MakefileTargets(_)
-            | Question::BaseMakefileTargets(_) => true,
-            Question::Exists(_)
-            | Question::ExistsMatch(_)
-            | Question::MissingChanged
-            | Question::Scripts(_)
-            | Question::BaseScripts(_)
-            | Question::Folders(_)
-            | Question::BaseFolders(_)
-            | Question::Calls(_)
-            | Question::SameTable(..)
-            | Question::Tracked(_) => false,
-        };
+                | Question::BaseMakeTargets(_)
+                | Question::MakefileTargets(_)
+                | Question::BaseMakefileTargets(_)
+        );
         let Some(FactAnswer::List(list)) = self.get(question).filter(|_| makes) else {
             return false;
         };
