@@ -268,12 +268,12 @@ fn each_act_at_each_level() {
     for (level, network) in all.into_iter().flatten() {
         let mut settings = match level {
             SandboxLevel::None => String::new(),
-            level => format!("  sandbox {}\n", level.word()),
+            level => format!("  sandbox {}\n", level.name()),
         };
         if level >= SandboxLevel::Files {
             settings += "  inputs \"acts.py\" \"src/**\" \"whole/**\" \"!src/{b,deep/left-out}\"\n  reads \"~/named\"\n";
         }
-        settings += &format!("  network {}\n", network.word());
+        settings += &format!("  network {}\n", network.name());
         for (who, launcher) in launchers() {
             let project = project(&settings, &name, port);
             if !guards(&project) {

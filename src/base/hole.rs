@@ -61,26 +61,13 @@ pub fn as_part_of_name(value: &str) -> String {
     value.trim_start_matches('@').chars().map(plain).collect()
 }
 
-/// The kind of value of a hole of a service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
-    /// A free port.
-    Port,
-    /// A folder that is there as long as the service.
-    Tmp,
-}
-
-impl Given {
-    /// The names of the holes.
-    pub const NAMES: &'static [&'static str] = &["port", "tmp"];
-
-    /// Returns the name of its hole.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Given::Port => "port",
-            Given::Tmp => "tmp",
-        }
+crate::words! {
+    /// The kind of value of a hole of a service.
+    Given {
+        /// A free port.
+        Port = "port",
+        /// A folder that is there as long as the service.
+        Tmp = "tmp",
     }
 }
 
@@ -102,11 +89,7 @@ pub fn service_hole(name: &str) -> Option<(Option<&str>, Given)> {
         Some((service, what)) => (Some(service), what),
         None => (None, name),
     };
-    let what = match what {
-        "port" => Given::Port,
-        "tmp" => Given::Tmp,
-        _ => return None,
-    };
+    let what = Given::parse(what)?;
     service.is_none_or(is_reference).then_some((service, what))
 }
 

@@ -17,18 +17,15 @@ pub trait Vocabulary: Copy {
 
 /// Declares an enum whose variants are words, in the order of `ALL`.
 #[macro_export]
-macro_rules! vocabulary {
+macro_rules! words {
     (
         $(#[$about:meta])*
         $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }
     ) => {
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize,
-            serde::Deserialize, schemars::JsonSchema,
-        )]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         $(#[$about])*
         pub enum $name {
-            $($(#[$doc])* #[serde(rename = $word)] $variant,)*
+            $($(#[$doc])* $variant,)*
         }
 
         impl $name {
@@ -51,6 +48,21 @@ macro_rules! vocabulary {
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|word| word.name() == text)
             }
+        }
+    };
+}
+
+/// Declares words, as [`words!`](crate::words) does, that documents have.
+#[macro_export]
+macro_rules! vocabulary {
+    (
+        $(#[$about:meta])*
+        $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }
+    ) => {
+        $crate::words! {
+            #[derive(Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+            $(#[$about])*
+            $name { $($(#[$doc])* #[serde(rename = $word)] $variant = $word,)* }
         }
 
         impl $crate::vocabulary::Vocabulary for $name {

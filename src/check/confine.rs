@@ -52,12 +52,6 @@ vplan_base::vocabulary! {
 }
 
 impl SandboxLevel {
-    /// Returns its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        self.name()
-    }
-
     /// Returns what it guarantees, sorted.
     #[must_use]
     pub const fn guarantees(self) -> &'static [Guarantee] {
@@ -111,12 +105,6 @@ vplan_base::vocabulary! {
 }
 
 impl NetworkUse {
-    /// Returns its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        self.name()
-    }
-
     /// Returns what it guarantees. That of a later one includes that of the ones before.
     #[must_use]
     pub const fn guarantee(self) -> Option<Guarantee> {
@@ -158,11 +146,6 @@ vplan_base::vocabulary! {
 }
 
 impl Guarantee {
-    /// Returns its word in a report.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        self.name()
-    }
     /// Says what it means, for people.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

@@ -40,34 +40,7 @@ pub struct LinePattern {
     pub says: LineMeaning,
 }
 
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "lowercase")]
-        pub enum $name {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// The words.
-            pub const NAMES: &'static [&'static str] = &[$($word),*];
-
-            /// The word in the language.
-            #[must_use]
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-        }
-    };
-}
-
-words! {
+vplan_base::vocabulary! {
     /// What a line of output says.
     LineMeaning {
         /// A finding.
@@ -85,7 +58,7 @@ words! {
     }
 }
 
-words! {
+vplan_base::vocabulary! {
     /// The level of a finding in an output.
     LineLevel {
         /// An error.

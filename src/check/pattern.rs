@@ -13,59 +13,31 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A place in a line for what a tool says there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LineHole {
-    /// `{file}`
-    File,
-    /// `{line}`: a number.
-    Line,
-    /// `{column}`: a number.
-    Column,
-    /// `{severity}`: a word.
-    Severity,
-    /// `{code}`
-    Code,
-    /// `{message}`
-    Message,
-    /// `{count}`: a number.
-    Count,
-    /// `{name}`
-    Name,
-    /// `{}`: anything, even nothing.
-    Skipped,
+vplan_base::words! {
+    /// A place in a line for what a tool says there.
+    LineHole {
+        /// `{file}`
+        File = "file",
+        /// `{line}`: a number.
+        Line = "line",
+        /// `{column}`: a number.
+        Column = "column",
+        /// `{severity}`: a word.
+        Severity = "severity",
+        /// `{code}`
+        Code = "code",
+        /// `{message}`
+        Message = "message",
+        /// `{count}`: a number.
+        Count = "count",
+        /// `{name}`
+        Name = "name",
+        /// `{}`: anything, even nothing.
+        Skipped = "",
+    }
 }
 
 impl LineHole {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::File,
-        Self::Line,
-        Self::Column,
-        Self::Severity,
-        Self::Code,
-        Self::Message,
-        Self::Count,
-        Self::Name,
-        Self::Skipped,
-    ];
-
-    /// The word between its braces.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Line => "line",
-            Self::Column => "column",
-            Self::Severity => "severity",
-            Self::Code => "code",
-            Self::Message => "message",
-            Self::Count => "count",
-            Self::Name => "name",
-            Self::Skipped => "",
-        }
-    }
-
     /// Whether it matches this text.
     fn fits(self, text: &str) -> bool {
         match self {
@@ -83,7 +55,7 @@ impl LineHole {
 
 impl fmt::Display for LineHole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{{}}}", self.word())
+        write!(f, "{{{}}}", self.name())
     }
 }
 
@@ -143,12 +115,7 @@ fn braced(input: &str) -> Parsed<'_, &str> {
 }
 
 fn hole(input: &str) -> Parsed<'_, LineHole> {
-    let known = |word| {
-        LineHole::ALL
-            .into_iter()
-            .find(|h| h.word() == word)
-            .ok_or(())
-    };
+    let known = |word| LineHole::parse(word).ok_or(());
     map_res(braced, known).parse(input)
 }
 

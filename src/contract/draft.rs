@@ -228,31 +228,19 @@ pub struct Changes {
     pub overrides: Vec<Override>,
 }
 
-/// What a file of another repository may widen where the importing file allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Allowance {
-    /// `reads` of anything but toolchains.
-    Reads,
-    /// `network on`
-    Network,
-    /// `sandbox none`
-    Sandbox,
+vplan_base::words! {
+    /// What a file of another repository may widen where the importing file allows it.
+    Allowance {
+        /// `reads` of anything but toolchains.
+        Reads = "reads",
+        /// `network on`
+        Network = "network",
+        /// `sandbox none`
+        Sandbox = "sandbox",
+    }
 }
 
 impl Allowance {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Allowance::Reads, Allowance::Network, Allowance::Sandbox];
-
-    /// Returns its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Allowance::Reads => "reads",
-            Allowance::Network => "network",
-            Allowance::Sandbox => "sandbox",
-        }
-    }
-
     /// Says of a setting what it does.
     #[must_use]
     pub fn label(self) -> &'static str {

@@ -47,25 +47,14 @@ pub struct Assertion {
     pub place: Place,
 }
 
-/// The relation of a plan to an assertion's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AssertionKind {
-    /// `plan`: exactly these, in this order; without a name, nothing at all.
-    Plan,
-    /// `runs`: these are among them.
-    Runs,
-    /// `skips`: none of these is.
-    Skips,
-}
-
-impl AssertionKind {
-    /// The word that begins it.
-    #[must_use]
-    pub fn keyword(self) -> &'static str {
-        match self {
-            AssertionKind::Plan => "plan",
-            AssertionKind::Runs => "runs",
-            AssertionKind::Skips => "skips",
-        }
+vplan_base::words! {
+    /// The relation of a plan to an assertion's names.
+    AssertionKind {
+        /// `plan`: exactly these, in this order; without a name, nothing at all.
+        Plan = "plan",
+        /// `runs`: these are among them.
+        Runs = "runs",
+        /// `skips`: none of these is.
+        Skips = "skips",
     }
 }

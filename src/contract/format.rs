@@ -112,12 +112,12 @@ impl Checker<'_> {
         };
         let shown = visible(&word.value);
         let message = if other == level {
-            format!("`{shown}` is in `{}s` twice", level.word())
+            format!("`{shown}` is in `{}s` twice", level.name())
         } else {
             format!(
                 "`{shown}` is in `{}s` and in `{}s`",
-                other.word(),
-                level.word()
+                other.name(),
+                level.name()
             )
         };
         let error = Diagnostic::error(FORMAT_TWICE, message)
@@ -146,7 +146,7 @@ impl Checker<'_> {
         let foreign = |hole: &LineHole| *hole != LineHole::Skipped && !says.holes().contains(hole);
         if let Some(hole) = pattern.holes().find(foreign) {
             let error =
-                Diagnostic::error(FORMAT_HOLE, format!("`{}` has no `{hole}`", says.word()));
+                Diagnostic::error(FORMAT_HOLE, format!("`{}` has no `{hole}`", says.name()));
             let error = error.label(text.place, format!("`{hole}` says nothing here"));
             self.sink.push(error.help(holes_help(says)));
             return None;
@@ -174,7 +174,7 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some((what, help)) = lacking {
-            let error = Diagnostic::error(FORMAT_LACKS, format!("a `{}` has {what}", says.word()));
+            let error = Diagnostic::error(FORMAT_LACKS, format!("a `{}` has {what}", says.name()));
             self.sink
                 .push(error.label(text.place, "not in here").help(help));
             return None;
@@ -201,7 +201,7 @@ impl Checker<'_> {
                 Some(level) => {
                     let message = "two things say of which level the finding is";
                     Diagnostic::error(FORMAT_LEVEL, message)
-                        .label(line, format!("`{}` and `{{severity}}`", level.word()))
+                        .label(line, format!("`{}` and `{{severity}}`", level.name()))
                         .help("leave the level out, or write `{}` in place of `{severity}`")
                 }
             };
@@ -218,7 +218,7 @@ impl Checker<'_> {
     fn report_pattern(&mut self, says: LineMeaning, fault: &PatternFault, text: &At<String>) {
         let (code, label, help) = match fault {
             PatternFault::Unknown(word) => {
-                let known = says.holes().iter().map(|hole| hole.word());
+                let known = says.holes().iter().map(|hole| hole.name());
                 match nearest(word, known).or_else(|| other_word(word)) {
                     Some(near) => (
                         FORMAT_HOLE,
@@ -291,7 +291,7 @@ impl Checker<'_> {
         let definition = known.definition.clone()?;
         if let Some(lacking) = definition.lacks(made.kind) {
             let own = check.settings.iter().find(|s| s.value.row == Row::Format);
-            let (name, what, verb) = (visible(name), lacking.word(), made.kind.verb());
+            let (name, what, verb) = (visible(name), lacking.name(), made.kind.verb());
             let message = format!("the format `{name}` has no `{what}`, which a `{verb}` needs");
             let line = match lacking {
                 LineMeaning::Passed => "passed '{count} passed'",

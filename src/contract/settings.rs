@@ -689,7 +689,7 @@ impl Check {
         match setting.unset {
             Unset::Number(n) => Some(Value::Number(n)),
             Unset::Word(_) if row == Row::Network => {
-                Some(Value::Word(self.level().usual_network().word()))
+                Some(Value::Word(self.level().usual_network().name()))
             }
             Unset::Word(word) => Some(Value::Word(word)),
             Unset::ByVerb => Some(Value::Number(self.kind.default_timeout_ms())),

@@ -398,7 +398,7 @@ impl Checker<'_> {
         }
         let is_confined = made.level() >= SandboxLevel::Files;
         if is_confined && !made.has(Row::Inputs) {
-            let level = made.level().word();
+            let level = made.level().name();
             let message = format!("under `sandbox {level}` a check reads only what it declares");
             self.sink.push(
                 Diagnostic::error(SANDBOX_WITHOUT_INPUTS, message)
@@ -441,10 +441,10 @@ impl Checker<'_> {
             (SandboxLevel::Sealed, _) | (SandboxLevel::Files, false) => return,
             (SandboxLevel::Files, true) => {
                 let why = "the check finds what an earlier run of it has written";
-                (SandboxLevel::Sealed.word(), why)
+                (SandboxLevel::Sealed.name(), why)
             }
             _ => (
-                SandboxLevel::Files.word(),
+                SandboxLevel::Files.name(),
                 "the check may read what it does not declare",
             ),
         };

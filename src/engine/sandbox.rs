@@ -117,11 +117,8 @@ pub(super) fn sandbox(
             let message = format!("the step `{}` cannot be confined: {why}", visible(&step.id));
             Failure::setup(CONFLICT.0, message)
         })?;
-        notes.extend(remarks.into_iter().map(|(kind, message)| Note {
-            kind: kind.to_owned(),
-            message,
-            path: None,
-        }));
+        let remarks = remarks.into_iter();
+        notes.extend(remarks.map(|(kind, message)| Note::new(kind, message)));
     }
     Ok(PlanSandbox {
         sandbox: Some(sandbox),
@@ -156,7 +153,7 @@ fn without_inputs(step: &Step) -> Result<(), Failure> {
     let message = format!(
         "the step `{}` has no `inputs`, and under `sandbox {}` it could read nothing of the repository",
         visible(&step.id),
-        step.sandbox.word()
+        step.sandbox.name()
     );
     let failure = Failure::setup("vplan::sandbox::without_inputs", message);
     Err(failure
@@ -304,7 +301,7 @@ fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failu
 
 fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
     let each = lacking.iter();
-    let each = each.map(|(one, why)| format!("`{}` does not hold ({why})", one.word()));
+    let each = each.map(|(one, why)| format!("`{}` does not hold ({why})", one.name()));
     first_of(each, NAMED)
 }
 
@@ -360,7 +357,7 @@ pub fn conflicts(site: &Site, loaded: &Loaded) -> Result<Diagnostics, Failure> {
         };
         if let Err(why) = sandbox.check(&root, &step) {
             let message = format!("the check cannot be confined: {why}");
-            let level = format!("is under `sandbox {}`", check.level().word());
+            let level = format!("is under `sandbox {}`", check.level().name());
             found.push(Diagnostic::error(CONFLICT, message).label(check.place, level));
         }
     }

@@ -40,37 +40,17 @@ pub const CODES: &[Code] = &[
     tree::DUPLICATE_KEY,
 ];
 
-/// A format that can be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// openTiger's contract in JSON.
-    VerifyContractJson,
-    /// runr's configuration, JSON.
-    Runr,
-    /// ralph-tui's configuration, TOML.
-    RalphTui,
-    /// acode's configuration, YAML.
-    Acode,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Format; 4] = [
-        Format::VerifyContractJson,
-        Format::Runr,
-        Format::RalphTui,
-        Format::Acode,
-    ];
-
-    /// Returns its name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::VerifyContractJson => "verify-contract-json",
-            Format::Runr => "runr",
-            Format::RalphTui => "ralph-tui",
-            Format::Acode => "acode",
-        }
+vplan_base::words! {
+    /// A format that can be converted.
+    Format {
+        /// openTiger's contract in JSON.
+        VerifyContractJson = "verify-contract-json",
+        /// runr's configuration, JSON.
+        Runr = "runr",
+        /// ralph-tui's configuration, TOML.
+        RalphTui = "ralph-tui",
+        /// acode's configuration, YAML.
+        Acode = "acode",
     }
 }
 

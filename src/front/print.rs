@@ -469,15 +469,15 @@ fn sought(all: &[Sought]) -> String {
 
 fn format_line(line: &At<FormatLine>) -> String {
     match &line.value {
-        FormatLine::Words(level, list) => format!("{}s {}", level.word(), words(list)),
+        FormatLine::Words(level, list) => format!("{}s {}", level.name(), words(list)),
         FormatLine::Pattern(says, None, pattern) => {
-            format!("{} {}", says.word(), quote_pattern(&pattern.value))
+            format!("{} {}", says.name(), quote_pattern(&pattern.value))
         }
         FormatLine::Pattern(says, Some(level), pattern) => {
             format!(
                 "{} {} {}",
-                says.word(),
-                level.word(),
+                says.name(),
+                level.name(),
                 quote_pattern(&pattern.value)
             )
         }

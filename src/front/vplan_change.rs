@@ -32,10 +32,7 @@ impl Lowering<'_> {
     }
 
     fn allowance(&mut self, arg: &Arg<'_>) -> Option<At<Allowance>> {
-        let known = Allowance::ALL.map(Allowance::word);
-        let word = self.values.one_of(arg, &known)?;
-        let mut all = Allowance::ALL.into_iter();
-        let allowance = all.find(|one| one.word() == word)?;
+        let allowance = Allowance::parse(self.values.one_of(arg, Allowance::NAMES)?)?;
         Some(At::new(allowance, self.place(arg.span)))
     }
 

@@ -48,8 +48,7 @@ impl Lowering<'_> {
         };
         let level = match line.values().next() {
             Some(arg) if matches!(arg.value, Value::Word(_)) => {
-                let word = self.values.one_of(arg, LineLevel::NAMES)?;
-                LineLevel::ALL.iter().copied().find(|l| l.word() == word)
+                LineLevel::parse(self.values.one_of(arg, LineLevel::NAMES)?)
             }
             _ => None,
         };

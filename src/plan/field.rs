@@ -77,10 +77,10 @@ fields! {
             Severity::Blocking => "blocking",
             Severity::Warning => "warning",
         });
-    SandboxLevel: Value::Word(word) => named(&Self::ALL, Self::word, word),
-        |level| FieldValue::Text(level.word());
-    NetworkUse: Value::Word(word) => named(&Self::ALL, Self::word, word),
-        |network| FieldValue::Text(network.word());
+    SandboxLevel: Value::Word(word) => Self::parse(word).unwrap_or_default(),
+        |level| FieldValue::Text(level.name());
+    NetworkUse: Value::Word(word) => Self::parse(word).unwrap_or_default(),
+        |network| FieldValue::Text(network.name());
     Vec<Glob>: Value::Globs(globs) => globs,
         |globs| if globs.is_empty() { FieldValue::Nothing } else { FieldValue::Globs(globs) };
     Vec<String>: Value::Outside(paths) => paths,
@@ -91,12 +91,6 @@ fields! {
         |on| on.as_ref().map_or(FieldValue::Nothing, |on| FieldValue::Text(on.word()));
     Option<Selection>: Value::Selection(selection) => Some(selection),
         |selection| selection.as_ref().map_or(FieldValue::Nothing, FieldValue::Selection);
-}
-
-/// Returns the one of these that has a word.
-fn named<T: Copy + Default>(all: &[T], word_of: fn(T) -> &'static str, word: &str) -> T {
-    let named = all.iter().copied().find(|one| word_of(*one) == word);
-    named.unwrap_or_default()
 }
 
 impl Field for Option<Open<FormatName>> {

@@ -414,7 +414,7 @@ impl StepSandbox {
         for name in TEMPORARY {
             variables.insert(name.as_bytes().to_vec(), path.to_vec());
         }
-        let level = self.confined.asked.word().as_bytes().to_vec();
+        let level = self.confined.asked.name().as_bytes().to_vec();
         variables.insert(CONFINED.as_bytes().to_vec(), level);
     }
 }

@@ -169,8 +169,8 @@ fn confined(contract: &Contract, index: CheckIndex, by: Confinement) -> Contract
     let mut contract = contract.clone();
     let check = &mut contract.checks[index];
     (check.body, check.kind) = (plain_check("x").body, plain_check("x").kind);
-    check.set(Row::Sandbox, Value::Word(by.level.word()));
-    check.set(Row::Network, Value::Word(by.network.word()));
+    check.set(Row::Sandbox, Value::Word(by.level.name()));
+    check.set(Row::Network, Value::Word(by.network.name()));
     contract
 }
 

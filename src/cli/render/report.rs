@@ -366,7 +366,7 @@ pub fn confined(sandbox: &Confined) -> String {
         network: sandbox.network,
     });
     let list = |called: &str, guarantees: &[Guarantee]| {
-        let words: Vec<&str> = guarantees.iter().map(|g| g.word()).collect();
+        let words: Vec<&str> = guarantees.iter().map(|g| g.name()).collect();
         (!words.is_empty()).then(|| format!("; {called} {}", words.join(", ")))
     };
     let parts = [

@@ -128,7 +128,7 @@ impl Foreign<'_> {
         if allowed.contains(&widened) {
             return None;
         }
-        let word = widened.word();
+        let word = widened.name();
         let name = visible(&self.file(of).name);
         let message = format!(
             "`{name}` widens what its checks may do, and the importing file does not allow it"

@@ -267,7 +267,7 @@ impl Task<'_, '_> {
             for name in TEMPORARY {
                 env.insert(name.to_owned(), Word::new(folder));
             }
-            env.insert(CONFINED.to_owned(), Word::from(fixer.sandbox.word()));
+            env.insert(CONFINED.to_owned(), Word::from(fixer.sandbox.name()));
         }
         env.insert("VPLAN_TURN".to_owned(), Word::from(turn.name()));
         if let Some(subject) = &report.subject {

@@ -17,26 +17,15 @@ pub const BAD_COMMAND: Code = Code("vplan::convert::bad_command");
 /// A name that two steps have.
 pub const DUPLICATE_STEP: Code = Code("vplan::convert::duplicate_step");
 
-/// The weight of an item in the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// It is not in the contract.
-    Lost,
-    /// It is in the contract and means something else there, never less.
-    Changed,
-    /// It requires no check, there or here.
-    NoEffect,
-}
-
-impl Weight {
-    /// Returns its name in the account.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Weight::Lost => "lost",
-            Weight::Changed => "changed",
-            Weight::NoEffect => "no-effect",
-        }
+vplan_base::words! {
+    /// The weight of an item in the account.
+    Weight {
+        /// It is not in the contract.
+        Lost = "lost",
+        /// It is in the contract and means something else there, never less.
+        Changed = "changed",
+        /// It requires no check, there or here.
+        NoEffect = "no-effect",
     }
 }
 

@@ -175,7 +175,7 @@ impl<'a> Shared<'a> {
         };
         let scope = &contract.scope;
         let allowed = contract.allowed.iter().map(|allowed| {
-            let words = allowed.words.iter().map(|word| word.word());
+            let words = allowed.words.iter().map(|word| word.name());
             let words = words.collect();
             (allowed.import.as_str(), allowed.namespace.as_str(), words)
         });

@@ -366,12 +366,12 @@ impl<'a> Comparison<'a> {
         let (old, new) = (words(self.old.contract), words(self.new.contract));
         for ((import, _, word), line) in missing(&new, &old) {
             let why = "a file of another repository may widen what its checks may do";
-            let said = finding(Weakens, format!("allow {} added", word.word()), why);
+            let said = finding(Weakens, format!("allow {} added", word.name()), why);
             self.say(&about("import", import), said, (None, Some(*line)));
         }
         for ((import, _, word), line) in missing(&old, &new) {
             let why = "a file of another repository may no longer widen what its checks may do";
-            let said = finding(Strengthens, format!("allow {} removed", word.word()), why);
+            let said = finding(Strengthens, format!("allow {} removed", word.name()), why);
             self.say(&about("import", import), said, (Some(*line), None));
         }
     }

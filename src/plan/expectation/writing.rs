@@ -59,7 +59,7 @@ pub fn write_expect(
         let paths: Option<Vec<String>> = exists.iter().map(|p| string(p.as_bytes())).collect();
         list("exists", &paths?, &mut out);
     }
-    list(kind.keyword(), names, &mut out);
+    list(kind.name(), names, &mut out);
     out.push_str("}\n");
     Some(out)
 }

@@ -114,7 +114,7 @@ pub fn confined(by: Confinement) -> String {
 /// Returns the settings that ask for a confinement, with their words.
 fn asked_settings(by: Confinement) -> Vec<(&'static str, &'static str)> {
     let rows = [Row::Sandbox, Row::Network].map(Row::setting);
-    let words = [by.level.word(), by.network.word()];
+    let words = [by.level.name(), by.network.name()];
     let asked = rows.iter().zip(words);
     // What is usual at a level is not usual everywhere.
     let is_sealed = by.level.usual_network() != NetworkUse::default();

@@ -77,17 +77,17 @@ fn text(document: &MachineDocument, required: Option<SandboxLevel>, terminal: &T
             .map_or(String::new(), |why| format!("  {why}"));
         out.push_str(&format!(
             "  {mark} {:<16} {}{why}\n",
-            name.word(),
+            name.name(),
             name.meaning()
         ));
     }
-    let levels = document.levels.iter().map(|level| level.word());
+    let levels = document.levels.iter().map(|level| level.name());
     let levels = levels.collect::<Vec<_>>().join(" ");
     out.push_str(&format!("levels that are reached here: {levels}\n"));
     if let Some(level) = required.filter(|level| !document.levels.contains(level)) {
         out.push_str(&format!(
             "`{}` is required, and not reached\n",
-            level.word()
+            level.name()
         ));
     }
     out

@@ -172,7 +172,7 @@ fn difference<'a>(
 ) -> Difference<'a> {
     let position = results.sources.position(difference.place);
     Difference {
-        assertion: difference.assertion.keyword(),
+        assertion: difference.assertion.name(),
         column: position.column,
         kind: match difference.kind {
             DifferenceKind::Missing => Kind::Missing,

@@ -46,7 +46,7 @@ fn case(results: &Results<'_>, expect: &Expect, verdict: Option<&Verdict>) -> Ca
                 .map(|d| {
                     format!(
                         "{}: `{}` {}: {}",
-                        d.assertion.keyword(),
+                        d.assertion.name(),
                         d.name,
                         describe(d),
                         d.why

@@ -33,7 +33,7 @@ pub(in crate::process) fn lacking() -> BTreeMap<Guarantee, String> {
     let tried = own_program::run(&[ARGUMENT.into()], LIMIT);
     let said = tried.map(|tried| String::from_utf8_lossy(&tried.stdout).into_owned());
     let said = said.unwrap_or_else(|error| error.to_string());
-    let why = |one: Guarantee| match said.lines().find_map(|line| line.strip_prefix(one.word())) {
+    let why = |one: Guarantee| match said.lines().find_map(|line| line.strip_prefix(one.name())) {
         Some("") => None,
         Some(why) => Some(why.trim_start().to_owned()),
         None => Some("it could not be tried".to_owned()),
@@ -60,8 +60,8 @@ pub fn attempted(arguments: &[OsString]) -> Option<u8> {
             one => refused(one),
         };
         match tried {
-            Ok(()) => println!("{}", one.word()),
-            Err(why) => println!("{} {why}", one.word()),
+            Ok(()) => println!("{}", one.name()),
+            Err(why) => println!("{} {why}", one.name()),
         }
     }
     Some(0)
