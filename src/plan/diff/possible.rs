@@ -5,21 +5,23 @@ use super::contracts::OTHERS_NEED_IT;
 use super::reach::{Divided, Obligation, Question, Reachability};
 use super::units::{Units, units};
 use crate::error::PlanError;
+use crate::explain::place;
 use crate::facts::Facts;
 use crate::frame::known_role;
+use crate::prepared::Prepared;
 use crate::request::Request;
-use crate::select::{holds, shorten, words};
+use crate::select::{ConditionResults, holds, shorten, words};
 use crate::tier::reach;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use vplan_base::change::ChangeSet;
+use vplan_base::change::{ChangeSet, ChangedFile, Status};
 use vplan_base::glob::Selection;
 use vplan_base::index::Dense;
 use vplan_base::matching::Selected;
 use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
-use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Placement, Test};
+use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Placement, Risk, Test};
 
 vplan_base::vocabulary! {
     /// Which changes plan a check.
@@ -58,13 +60,16 @@ type Place = (u8, Vec<ConditionIndex>);
 pub struct Possible<'a> {
     contract: &'a Contract,
     units: Units<'a>,
-    /// Of each check, the places that a change can make apply.
-    places: Dense<CheckIndex, Vec<Place>>,
-    /// The reason of each check without any.
-    closed: Dense<CheckIndex, String>,
+    prepared: Prepared<'a>,
+    /// Of each check, the places that a change can make apply, or why there is none.
+    places: Dense<CheckIndex, Result<Vec<Place>, String>>,
     within: &'a Selection,
     tracked: &'a [RepoPath],
 }
+
+/// The role of a search in which roles have been decided: no contract has one of this name, which would
+/// have restrictions.
+const ANY_ROLE: &str = "";
 
 /// Whether a change of some files plans a check.
 #[derive(Clone)]
@@ -113,17 +118,11 @@ impl<'a> Possible<'a> {
                 Ok(places)
             }
         };
-        let decided = contract.checks.iter().map(decide);
-        let (mut places, mut closed) = (Dense::default(), Dense::default());
-        for decided in decided {
-            closed.push(decided.as_ref().err().cloned().unwrap_or_default());
-            places.push(decided.unwrap_or_default());
-        }
         Ok(Self {
             contract,
             units: units(contract),
-            places,
-            closed,
+            prepared: Prepared::new(contract),
+            places: contract.checks.iter().map(decide).collect(),
             within,
             tracked,
         })
@@ -164,12 +163,13 @@ impl<'a> Possible<'a> {
     /// Whether a change of this file alone plans any check.
     #[must_use]
     pub fn guards(&self, file: &RepoPath) -> bool {
-        let applies = |(index, places): (CheckIndex, &Vec<Place>)| {
+        let results = self.judge(std::slice::from_ref(file));
+        let applies = |index: CheckIndex| {
             let check = &self.contract.checks[index];
             let is_seen = !check.has_changed() || file.below(&check.dir).is_some();
-            is_seen && places.iter().any(|place| self.applies(place, &[file]))
+            is_seen && (self.open(index).iter()).any(|place| self.applies(place, &results))
         };
-        self.places.numbered().any(applies)
+        self.places.indices().any(applies)
     }
 
     /// Answers for one check. `all`: the checks that bring it into a plan, the first `members` of
@@ -201,10 +201,11 @@ impl<'a> Possible<'a> {
             Own::Yes(_) | Own::No => None,
         });
         let Some((at, index, paths)) = by else {
-            let reason = all.first().map(|index| match self.closed[*index].as_str() {
-                "" => "no change inside of the globs meets its conditions".to_owned(),
-                closed => closed.to_owned(),
-            });
+            let closed = all
+                .first()
+                .and_then(|index| self.places[*index].as_ref().err());
+            let unmet = || "no change inside of the globs meets its conditions".to_owned();
+            let reason = Some(closed.cloned().unwrap_or_else(unmet));
             return match open {
                 Some(why) => found(Vec::new(), None, Some(why), When::Possible),
                 None => found(Vec::new(), reason, None, When::Never),
@@ -234,28 +235,23 @@ impl<'a> Possible<'a> {
 
     /// Returns the conditions that these files meet.
     fn reason(&self, index: CheckIndex, files: &[RepoPath]) -> String {
-        let files: Vec<&RepoPath> = files.iter().collect();
-        let mut places = self.places[index].iter();
-        let Some((tier, conditions)) = places.find(|place| self.applies(place, &files)) else {
+        let results = self.judge(files);
+        let mut places = self.open(index).iter();
+        let Some((tier, conditions)) = places.find(|place| self.applies(place, &results)) else {
             return String::new();
         };
-        let text = |index: &ConditionIndex| {
-            let condition = &self.contract.conditions[*index];
-            let file = self.contract.imported(condition.place.source);
-            let file = file
-                .map(|file| format!("{} ", visible(file)))
-                .unwrap_or_default();
-            let (keyword, words) = (condition.test.keyword(), shorten(words(&condition.test)));
-            format!("{keyword} {words} ({file}line {})", condition.line)
-        };
-        let mut texts: Vec<String> = conditions.iter().map(text).collect();
-        let pulls = |risk: &&vplan_contract::Risk| {
-            risk.tier > 0 && files.iter().any(|file| risk.selection.selects(file))
-        };
+        let conditions = conditions.iter();
+        let mut texts: Vec<String> = conditions
+            .map(|index| cited(self.contract, *index))
+            .collect();
         if *tier > 0
-            && let Some(risk) = self.contract.risks.iter().find(pulls)
+            && let Some(risk) = self.pulled(&results).next()
         {
-            texts.push(format!("risk {} (line {})", visible(&risk.name), risk.line));
+            texts.push(format!(
+                "risk {} ({})",
+                visible(&risk.name),
+                place(None, risk.line)
+            ));
         }
         if texts.is_empty() {
             texts.push("a file is left for {changed}".to_owned());
@@ -263,23 +259,32 @@ impl<'a> Possible<'a> {
         texts.join(", ")
     }
 
-    /// Whether a change of exactly these files makes a place apply.
-    fn applies(&self, (tier, conditions): &Place, files: &[&RepoPath]) -> bool {
-        let selects = |selection: &Selection| files.iter().any(|file| selection.selects(file));
-        let all = |selection: &Selection| files.iter().all(|file| selection.selects(file));
-        let is_met = |index: &ConditionIndex| match &self.contract.conditions[*index].test {
-            Test::ChangedAny(selection) => selects(selection),
-            Test::ChangedNone(selection) => !selects(selection),
-            Test::ChangedOnly(selection) => all(selection),
-            Test::ChangedAll(selection) => selection.positive().all(|item| {
-                let is_one = |file: &&RepoPath| item.selects(file) && selection.selects(file);
-                files.iter().copied().any(|file| is_one(&file))
-            }),
-            // Decided for the request.
-            Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => true,
+    /// Evaluates all conditions for a change of exactly these files.
+    fn judge(&self, files: &[RepoPath]) -> ConditionResults {
+        let file = |path: &RepoPath| ChangedFile {
+            path: path.clone(),
+            status: Status::Modified,
         };
-        let mut risks = self.contract.risks.iter().filter(|risk| risk.tier > 0);
-        (*tier == 0 || risks.any(|risk| selects(&risk.selection))) && conditions.iter().all(is_met)
+        let changes = ChangeSet::new(files.iter().map(file).collect());
+        let judged = self.prepared.judge(ANY_ROLE, &changes, &Facts::default());
+        judged.into_results()
+    }
+
+    /// The triggers of tier 1 that were pulled.
+    fn pulled(&self, results: &ConditionResults) -> impl Iterator<Item = &'a Risk> {
+        let risks = self.contract.risks.iter().zip(&results.pulled);
+        risks.filter_map(|(risk, pulled)| (*pulled && risk.tier > 0).then_some(risk))
+    }
+
+    /// Whether a place applies.
+    fn applies(&self, (tier, conditions): &Place, results: &ConditionResults) -> bool {
+        let is_reached = *tier == 0 || self.pulled(results).next().is_some();
+        is_reached && conditions.iter().all(|index| results.holds.has(*index))
+    }
+
+    /// Returns the places of a check that a change can make apply.
+    fn open(&self, index: CheckIndex) -> &[Place] {
+        self.places[index].as_deref().unwrap_or_default()
     }
 
     /// Returns the checks that bring one of these into a plan, directly or not.
@@ -295,7 +300,7 @@ impl<'a> Possible<'a> {
 
     fn obligation(&self, index: CheckIndex) -> Obligation<'_> {
         let check = &self.contract.checks[index];
-        let places = self.places[index].iter();
+        let places = self.open(index).iter();
         Obligation {
             places: places.map(|(tier, all)| (*tier, all.as_slice())).collect(),
             changed: check.has_changed().then_some(&check.dir),
@@ -322,8 +327,7 @@ impl<'a> Possible<'a> {
         let question = Question {
             old,
             new,
-            // No contract has a role of this name, which would have restrictions.
-            roles: vec![""],
+            roles: vec![ANY_ROLE],
             other: self.contract,
             within: Some(self.within),
             tracked: self.tracked,
@@ -343,23 +347,26 @@ fn open_conditions(
     let nothing = ChangeSet::default();
     let mut left = Vec::new();
     for index in &placement.conditions {
-        let condition = &contract.conditions[*index];
-        let test = &condition.test;
+        let test = &contract.conditions[*index].test;
         if test.selection().is_some() {
             left.push(*index);
         } else if holds(test, role, &nothing, facts, &Selected::default()) == Some(false) {
-            let (keyword, words) = (test.keyword(), shorten(words(test)));
             let but = match test {
                 Test::Role(_) => format!("the role is {}", visible(role)),
                 _ => "it does not hold today".to_owned(),
             };
-            return Err(format!(
-                "{keyword} {words} (line {}): {but}",
-                condition.line
-            ));
+            return Err(format!("{}: {but}", cited(contract, *index)));
         }
     }
     Ok(left)
+}
+
+/// Returns a condition as the contract writes it, with its place.
+fn cited(contract: &Contract, index: ConditionIndex) -> String {
+    let condition = &contract.conditions[index];
+    let at = place(contract.imported(condition.place.source), condition.line);
+    let words = shorten(words(&condition.test));
+    format!("{} {words} ({at})", condition.test.keyword())
 }
 
 #[cfg(test)]
@@ -371,10 +378,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use vplan_arbitrary::config;
-    use vplan_base::change::{ChangedFile, Status};
     use vplan_base::glob::ItemContent;
 
-    /// A name would stand for other globs than in the contract.
+    /// In the contract a name may mean other globs.
     fn has_no_name(selection: &Selection) -> bool {
         let mut items = selection.items.iter();
         items.all(|item| matches!(item.what, ItemContent::Glob(_)))
