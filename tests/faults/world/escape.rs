@@ -277,39 +277,49 @@ fn kill(case: &mut Case) -> Tally {
 
 /// A PID namespace of its own, so that nobody else is hurt.
 const UNSHARE: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
-/// A user who has no other process.
-const USER: [&str; 4] = [
-    "setpriv",
-    "--reuid=64123",
-    "--regid=64123",
-    "--clear-groups",
-];
+/// Two users who have no other process, one for each test that needs one: what a test beside it
+/// starts as the same user would count against its limit.
+fn user(test: u32) -> u32 {
+    20_000 + (std::process::id() * 2 + test) % 40_000
+}
+
+/// The words before a command that is run as this user.
+fn as_user(user: u32) -> [String; 4] {
+    [
+        "setpriv".to_owned(),
+        format!("--reuid={user}"),
+        format!("--regid={user}"),
+        "--clear-groups".to_owned(),
+    ]
+}
 
 fn has_namespaces() -> bool {
-    let possible = [
-        &UNSHARE[..],
-        &USER[..],
-        &[env!("CARGO_BIN_EXE_vplan"), "--version"],
-    ]
-    .concat();
-    Command::new(possible[0])
-        .args(&possible[1..])
+    Command::new(UNSHARE[0])
+        .args(&UNSHARE[1..])
+        .args(as_user(user(0)))
+        .args([env!("CARGO_BIN_EXE_vplan"), "--version"])
         .output()
         .is_ok_and(|o| o.status.success())
 }
 
-/// Runs the one check `NAME.pl` in a PID namespace, where the user may have so many processes; a
+/// Runs the one check `NAME.pl` in a PID namespace as a user who may have so many processes; a
 /// budget that is shorter than the grace behind a limit cuts that. Gives how vplan ended; nothing
 /// may be left then.
 fn alone(
     name: &str,
     body: &str,
-    processes: u32,
+    (user, processes): (u32, u32),
     limit_ms: u64,
     budget_ms: u64,
 ) -> (World, Option<i32>) {
     patiently(|times| {
-        let (world, exit) = alone_once(name, body, processes, limit_ms * times, budget_ms * times);
+        let (world, exit) = alone_once(
+            name,
+            body,
+            (user, processes),
+            limit_ms * times,
+            budget_ms * times,
+        );
         world.project.exists("ready").then_some((world, exit))
     })
 }
@@ -317,7 +327,7 @@ fn alone(
 fn alone_once(
     name: &str,
     body: &str,
-    processes: u32,
+    (user, processes): (u32, u32),
     limit_ms: u64,
     budget_ms: u64,
 ) -> (World, Option<i32>) {
@@ -329,7 +339,7 @@ fn alone_once(
         .write(format!("{name}.pl"), format!("{PRELUDE}{body}"));
     // Its own world is the user's, also what is above it.
     let own = Command::new("chown")
-        .args(["-R", "64123:64123"])
+        .args(["-R", &format!("{user}:{user}")])
         .arg(world.project.parent())
         .status();
     assert!(own.unwrap().success());
@@ -342,10 +352,11 @@ fn alone_once(
     // there when vplan has ended.
     let script = "\"$@\"; code=$?; set -- /proc/[0-9]*; echo \"left $#\" >&2; exit $code";
     let limited = format!("--nproc={processes}");
+    let as_user = as_user(user);
     let wrap = [
         &UNSHARE[..],
         &["sh", "-c", script, "sh"],
-        &USER[..],
+        &as_user.each_ref().map(String::as_str),
         &["prlimit", &limited],
     ]
     .concat();
@@ -394,7 +405,7 @@ fn fork_bombs() {
         let (world, exit) = alone(
             name,
             &format!("open my $f, '>', 'ready'; close $f; {body}"),
-            150,
+            (user(0), 150),
             700,
             2_000,
         );
@@ -444,7 +455,7 @@ fn crowds_of_chains() {
             for my $n (1..{chains}) {{ spawn(sub {{ close $all; <$begin>; chain($n % 2) }}) }}
             open my $f, '>', 'ready'; close $f; close $all; {end}"
         );
-        let (world, exit) = alone("chains", &body, 3_000, 60_000, 60_000);
+        let (world, exit) = alone("chains", &body, (user(1), 3_000), 60_000, 60_000);
         let report = world.report();
         let (code, seen) = if bereft {
             (40, "errored")
