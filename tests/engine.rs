@@ -255,12 +255,8 @@ fn a_played_run_is_verified_recorded_and_observed() {
     let mut see = |progress: Progress<'_>| {
         seen.push(match progress {
             Progress::Planned(plan) => format!("planned {}", plan.steps.len()),
-            Progress::Run(vplan::effect::runner::verify::ProgressEvent::Ended {
-                record, ..
-            }) => {
-                format!("ended {}", record.id)
-            }
-            Progress::Run(_) => "other".to_owned(),
+            Progress::Ended { record, .. } => format!("ended {}", record.id),
+            _ => "other".to_owned(),
         });
     };
     let caller = Caller {

@@ -18,7 +18,6 @@ use vplan_os::terminal::{look, size_of_stderr};
 use vplan_plan::{Plan, StepIndex};
 use vplan_run::record::StepRecord;
 use vplan_runner::executor::Running;
-use vplan_runner::verify::ProgressEvent;
 
 /// Running steps that have a line of their own in the live view.
 const SHOWN: usize = 8;
@@ -56,13 +55,11 @@ impl<'t> View<'t> {
         let (terminal, view) = (self.terminal, &mut self.progress);
         match progress {
             verify::Progress::Planned(plan) => *view = Progress::new(self.how, terminal, plan),
-            verify::Progress::Run(ProgressEvent::Ended { step, record, at }) => {
+            verify::Progress::Ended { step, record, at } => {
                 view.ended(step, record, at, terminal);
             }
-            verify::Progress::Run(ProgressEvent::Running { at, running }) => {
-                view.running(at, running)
-            }
-            verify::Progress::Run(ProgressEvent::Rewritten { rule, plan, kept }) => {
+            verify::Progress::Running { at, running } => view.running(at, running),
+            verify::Progress::Rewritten { rule, plan, kept } => {
                 view.rewritten(rule, plan, kept, terminal);
             }
         }

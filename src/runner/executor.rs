@@ -146,7 +146,9 @@ impl<'p> Played<'p> {
         Played(&mut *self.0)
     }
 
-    pub(super) fn into_inner(self) -> &'p mut (dyn Executor + 'p) {
+    /// Gives the executor.
+    #[must_use]
+    pub fn into_inner(self) -> &'p mut (dyn Executor + 'p) {
         self.0
     }
 }
@@ -210,7 +212,7 @@ impl Driver {
     }
 
     /// Whether a signal has come since the last plan that asks vplan to end.
-    pub(crate) fn is_asked_to_end(&mut self) -> bool {
+    pub fn is_asked_to_end(&mut self) -> bool {
         let signals = &mut self.signals;
         let runtime = self.runtime.as_ref();
         runtime.is_some_and(|runtime| runtime.block_on(signals.ask_to_end()))

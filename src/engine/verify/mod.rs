@@ -1,13 +1,17 @@
 //! Verifies a change: makes the plan, executes it, repairs it where it was wrong, records the
 //! round.
 
+mod concluded;
+mod journal_writer;
 mod planned;
+mod rounds;
+mod world;
+
+pub use rounds::Progress;
 
 use super::away::{away, transport};
-use super::continuation::request_lost;
 use super::failure::{Failure, load_failed};
 use super::judge::Program;
-use super::outlook::beside;
 use super::regrown::Again;
 use super::request::{MAX_OUTPUT, VerifyRequest};
 use super::round::Keeper;
@@ -17,11 +21,15 @@ use crate::open::Session;
 use crate::place::Engine;
 use crate::staged::Linked;
 use crate::staged::complete;
+use concluded::concluded;
+use journal_writer::JournalWriter;
 use planned::{Look, Planned, planned};
+use rounds::Executed;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
@@ -31,25 +39,22 @@ use vplan_ledger::{Ledger, Terms};
 use vplan_os::environment::{CONFINED, Environment};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::Root;
-use vplan_plan::audit::findings::ObservedFindings;
-use vplan_plan::beside::Beside;
 use vplan_plan::caveat::{Caveat, Code};
-use vplan_plan::facts::{Facts, Question};
 use vplan_plan::{Note, Plan, scope::OUTSIDE};
 use vplan_repo::contents::Tree;
 use vplan_repo::load::LoadError;
 use vplan_repo::load::Site;
 use vplan_repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use vplan_reuse::decide::{Use, eligible};
-use vplan_run::record::StepRecord;
 use vplan_run::report::{Circumstances, Report};
 use vplan_run::verdict::Verdict;
 use vplan_runner::away::Transport;
-use vplan_runner::executor::{DriveError, Played};
+use vplan_runner::context::Context;
+use vplan_runner::executor::{DriveError, Driver, Executor, Played};
 use vplan_runner::judge::Judge;
+use vplan_runner::reports::Aside;
 use vplan_runner::sandbox::Sandbox;
 use vplan_runner::tree::Beginning;
-use vplan_runner::verify::{self as runner, ProgressEvent, VerifyError};
 use vplan_store::earlier::Earlier;
 use vplan_store::history::History;
 use vplan_store::records::{RecordError, RunRecord};
@@ -57,14 +62,7 @@ use vplan_store::reuse::Recall;
 use vplan_store::reuse::other_runs::RunMark;
 use vplan_store::reuse::results::{Results, unavailable};
 use vplan_store::shared::SharedCache;
-
-/// An event of a verification.
-pub enum Progress<'a> {
-    /// The plan is made; nothing has run yet.
-    Planned(&'a Plan),
-    /// The messages of the executor.
-    Run(ProgressEvent<'a>),
-}
+use world::RoundWorld;
 
 /// Opens the second place for the events, once everything is planned.
 pub type OpenEvents<'c> = Box<dyn FnOnce() -> Result<Box<dyn Write + 'c>, Failure> + 'c>;
@@ -241,7 +239,7 @@ fn execute(
     prepared: Prepared<'_>,
     (containment, sandbox): (&str, Option<&Sandbox>),
     events: Option<Box<dyn Write + '_>>,
-    mut caller: Caller<'_>,
+    caller: Caller<'_>,
 ) -> Result<Verified, Failure> {
     let Prepared {
         planned,
@@ -279,6 +277,7 @@ fn execute(
         linked: Linked::look(&session.site, folders),
         keeper,
         earlier: earlier(engine, &session),
+        known: planned.baseline.known,
     };
     let mark = mark(engine, &session, record.id());
     // What ran with less than what it asks for stands for nothing later.
@@ -305,110 +304,90 @@ fn execute(
         asked.remote.as_ref(),
     )?;
 
-    let run = runner::Run {
+    let looks = prepared.beginning.seen(world.tree.own_paths());
+    let logs = record.logs().try_clone_to_owned();
+    let logs = logs.map_err(|error| unwritten(&error))?;
+    let aside = logs.try_clone().ok();
+    let aside = aside.map(|logs| Arc::new(Aside::new(logs)));
+    let context = Context {
         root: &root,
         environment: &environment,
-        record,
-        events,
+        logs: Some(logs.as_fd()),
         max_output: asked.max_output.unwrap_or(MAX_OUTPUT),
-        world: &world,
-        beneath: &beneath,
+        beneath: Some(&beneath),
         git: session.git(),
-        known: planned.baseline.known,
-
-        recall,
+        aside: aside.as_ref(),
+        looks: looks.as_ref(),
+        recall: recall.as_ref(),
         judge: judge.as_ref(),
+        input: None,
         tick: caller.tick,
         observe: asked.observe,
         sandbox,
         away: away.as_ref(),
-        tree: prepared.beginning.seen(world.tree.own_paths()),
-        vault: vault.as_ref(),
-
-        contract: session.contract(),
-        circumstances: Circumstances {
-            containment: Some(containment.to_owned()),
-            notes: [circumstances.notes.clone(), notes].concat(),
-            ..circumstances
-        },
     };
-
+    let circumstances = Circumstances {
+        containment: Some(containment.to_owned()),
+        environment: environment.granted(),
+        notes: [circumstances.notes.clone(), notes].concat(),
+        ..circumstances
+    };
+    let mut book = JournalWriter::new(record, events, vault.as_ref());
     let old_records = remove_old_records(&session.site, asked);
-    let verified = runner::verify(plan, run, caller.played, &mut |seen| {
-        if let Some(see) = &mut caller.see {
-            see(Progress::Run(seen));
-        }
-    });
+    let executed = begin(plan, &context, &world, &mut book, &circumstances, caller);
     // A run that failed has removed what is too old all the same.
     let _ = old_records.map(JoinHandle::join);
-    let verified = verified.map_err(failed)?;
-    let report = &verified.report;
+    let (executed, driver) = executed?;
+    let used = (recall, looks.as_ref(), away.as_ref());
+    let (report, plan) = concluded(executed, used, driver, &world, circumstances, book);
     let earlier = world.earlier.iter();
     earlier
         .filter(|_| report.verdict == Verdict::Passed)
-        .for_each(|earlier| earlier.keep(&verified.plan, &report.steps, &report.caveats));
+        .for_each(|earlier| earlier.keep(&plan, &report.steps, &report.caveats));
     let unrecorded = world.keeper.take().and_then(Keeper::fault);
     drop((world, judge));
     drop(question);
     Ok(Verified {
-        report: verified.report,
-        plan: verified.plan,
+        report,
+        plan,
         record: place,
         session,
         unrecorded,
     })
 }
 
-/// What a run of a round asks besides its repository.
-struct RoundWorld<'k> {
-    round: Again<'k>,
-    tree: Tree<'k>,
-    linked: Option<Linked>,
-    /// Records the round.
-    keeper: Option<Keeper<'k>>,
-    earlier: Option<Earlier<'k>>,
-}
-
-impl runner::World for RoundWorld<'_> {
-    fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
-        self.round.session.answer(questions)
+/// Begins the record and executes the plan, unless the request refuses it. The driver lives until
+/// the record is closed: as long as it does, no signal ends vplan.
+fn begin(
+    plan: Plan,
+    context: &Context<'_>,
+    world: &RoundWorld<'_>,
+    book: &mut JournalWriter<'_>,
+    circumstances: &Circumstances,
+    caller: Caller<'_>,
+) -> Result<(Executed, Option<Driver>), Failure> {
+    let failed = |error: DriveError| Failure::setup("vplan::run::setup", error.to_string());
+    let is_refused = !circumstances.violations.is_empty();
+    let granted = &circumstances.environment;
+    let mut driver = None;
+    if !is_refused && caller.played.is_none() {
+        let started = Driver::new(None, granted.capabilities_kept).map_err(failed)?;
+        // It becomes ready while the record is begun.
+        driver.insert(started).prepare(&plan, context.recall);
     }
-
-    fn beside(&self, plan: &Plan) -> Beside {
-        let records = self.round.requested.records.as_deref();
-        beside(self.round.session, records, plan)
-    }
-
-    fn grown(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat> {
-        self.round.caveat(first, wrote, made)
-    }
-
-    fn findings(&self, run: &str) -> ObservedFindings {
-        let Again {
-            engine,
-            requested,
-            session,
-            ..
-        } = self.round;
-        match requested.observe {
-            true => engine.observed_findings(session, requested, run),
-            false => ObservedFindings::default(),
+    let begun = book.begin(&plan, granted);
+    begun.map_err(|error| unwritten(&error))?;
+    let played = caller.played.map(Played::into_inner);
+    let driven = driver.as_mut().map(|driver| driver as &mut dyn Executor);
+    let executed = match played.or(driven) {
+        Some(executor) if !is_refused => {
+            let mut unseen = |_: Progress<'_>| {};
+            let see = caller.see.unwrap_or(&mut unseen);
+            rounds::execute(plan, executor, context, world, book, see).map_err(failed)?
         }
-    }
-
-    fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
-        let earlier = self.earlier.iter();
-        let found = earlier.flat_map(|earlier| earlier.compare(plan, records));
-        let lost = self.keeper.as_ref().and_then(|_| request_lost(plan));
-        found.chain(lost).collect()
-    }
-
-    fn conclude(&self, report: &mut Report) {
-        let changed = self.linked.iter().filter_map(Linked::changed);
-        report.caveats.extend(changed);
-        let keeper = self.keeper.iter();
-        keeper.for_each(|keeper| keeper.conclude(report, &self.tree));
-    }
+        _ => Executed::refused(plan),
+    };
+    Ok((executed, driver))
 }
 
 impl Verified {
@@ -498,14 +477,12 @@ fn mark(engine: &Engine<'_>, session: &Session, run_id: &str) -> Option<RunMark>
         .ok()
 }
 
-fn failed(error: VerifyError) -> Failure {
-    match error {
-        VerifyError::Record(_) => Failure::setup("vplan::run::record", error.to_string())
-            .help("`--records DIR` keeps the records in another place"),
-        VerifyError::Drive(DriveError::Setup(_)) => {
-            Failure::setup("vplan::run::setup", error.to_string())
-        }
-    }
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::setup(
+        "vplan::run::record",
+        format!("the record cannot be written: {error}"),
+    )
+    .help("`--records DIR` keeps the records in another place")
 }
 
 /// Returns the containment level of this system, if it is enough.

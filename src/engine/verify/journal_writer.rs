@@ -1,7 +1,6 @@
 //! Writes the record of a run and syncs it; a second reader of the events gets them after the
 //! record has them.
 
-use crate::background::{GroupCommit, IoJob, IoResult};
 use std::io::{self, Write};
 use vplan_base::canon::{Digest, to_canonical};
 use vplan_check::environment::EnvironmentUse;
@@ -11,11 +10,12 @@ use vplan_run::ended::EndedRun;
 use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use vplan_run::report::{Decision, Report};
 use vplan_run::stop;
+use vplan_runner::background::{GroupCommit, IoJob, IoResult};
 use vplan_store::records::{REPORT, RunRecord};
 use vplan_store::vault::Vault;
 
 /// The record of the run and a second reader of its events.
-pub(crate) struct JournalWriter<'e> {
+pub(super) struct JournalWriter<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
     /// vplan's own memory of what it wrote, outside the repository.
@@ -125,13 +125,13 @@ impl<'e> JournalWriter<'e> {
     }
 
     /// Writes a line about the end of a step, which is to be synced.
-    pub(crate) fn write_end_of_step(&mut self, at: u64, entry: JournalEntry) -> bool {
+    pub fn write_end_of_step(&mut self, at: u64, entry: JournalEntry) -> bool {
         self.commit.wrote(at);
         self.write(at, entry)
     }
 
     /// Returns the time at which the record is to be synced.
-    pub(crate) fn sync_due(&self) -> Option<u64> {
+    pub fn sync_due(&self) -> Option<u64> {
         self.commit.due()
     }
 

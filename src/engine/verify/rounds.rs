@@ -1,119 +1,40 @@
-//! Verifies a plan: executes it, classifies failures, and repairs the plan where it was wrong,
-//! until there is a verdict.
+//! Executes the plan of a round, classifies failures, and repairs the plan where it was wrong, until
+//! nothing is left to repair.
 
-use crate::away::Away;
-use crate::background::IoResult;
-use crate::context::Context;
-use crate::executor::{DriveError, Driver, Executor, Message, Played, Running};
-use crate::journal_writer::JournalWriter;
-use crate::judge::Judge;
-use crate::looks::Looks;
-use crate::reports::Aside;
-use crate::sandbox::Sandbox;
-use crate::step::Finished;
-use crate::tree::{self, TreeChanges, blame};
+use super::journal_writer::JournalWriter;
+use super::world::RoundWorld;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
-use std::time::Duration;
 use vplan_base::index::bug;
 use vplan_base::jobs::Jobs;
-use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, first_of, visible};
-use vplan_check::Kind;
-use vplan_check::baseline::KnownFindings;
 use vplan_check::confine::{Confined, InputsBasis};
 use vplan_check::environment::Withheld;
-use vplan_check::outcome::{Cause, Status};
-use vplan_contract::Contract;
-use vplan_git::Git;
-use vplan_os::environment::Environment;
-use vplan_os::files::beneath::Beneath;
 use vplan_os::parallel::processors;
-use vplan_os::process::program::{Program, Root};
-use vplan_plan::audit::findings::ObservedFindings;
-use vplan_plan::beside::Beside;
-use vplan_plan::caveat::{Caveat, Code};
-use vplan_plan::facts::{Facts, Question};
-use vplan_plan::{Note, Plan, Refusal, Rewrite, Step, StepIndex};
+use vplan_os::process::program::Program;
+use vplan_plan::facts::Facts;
+use vplan_plan::{Note, Plan, Refusal, Rewrite, StepIndex};
 use vplan_recover::{self as recover, Failure, Recovery};
 use vplan_run::carry::{CarryOver, carry_over};
 use vplan_run::elsewhere::Elsewhere;
 use vplan_run::event::{Action, Event};
 use vplan_run::journal::JournalEntry;
-use vplan_run::known::known_findings;
 use vplan_run::record::{Place, ProgramRecord, StepRecord};
-use vplan_run::report::{Circumstances, Report, TREE_CHANGED, refused, report};
+use vplan_run::report::refused;
 use vplan_run::state::{Beginning, Ending, RunState, SideBySide};
-use vplan_run::unshown::tests_not_shown;
-use vplan_store::records::RunRecord;
+use vplan_runner::away::Away;
+use vplan_runner::background::IoResult;
+use vplan_runner::context::Context;
+use vplan_runner::executor::{DriveError, Executor, Message, Running};
+use vplan_runner::looks::Looks;
+use vplan_runner::step::Finished;
 use vplan_store::reuse::Recall;
-use vplan_store::vault::Vault;
 
-/// What a run needs from the world besides its repository: what is known of the contract, of
-/// earlier runs, and of the change.
-pub trait World {
-    /// Answers questions about the repository.
-    fn answer(&self, questions: &BTreeSet<Question>) -> Facts;
-    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
-    fn beside(&self, plan: &Plan) -> Beside;
-    /// Makes the caveat about a change that grew because steps wrote to the tree with permission,
-    /// from the first plan, the files they wrote, and new files that nothing in the plan selects.
-    fn grown(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat>;
-    /// Holds the contract against what the steps of this run, by its name, were seen to do.
-    fn findings(&self, run: &str) -> ObservedFindings;
-    /// Makes the caveats about passes in comparison with earlier ones.
-    fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat>;
-    /// Completes the report before it is recorded: the ledger's decision. Meanwhile no signal ends
-    /// vplan.
-    fn conclude(&self, report: &mut Report);
-}
-
-/// Everything that a run needs besides its plan.
-pub struct Run<'a> {
-    /// The repository.
-    pub root: &'a Root,
-    /// The environment that steps are given.
-    pub environment: &'a Environment,
-    /// The record of the run.
-    pub record: RunRecord,
-    /// A second place for the events.
-    pub events: Option<Box<dyn Write + 'a>>,
-    /// The most bytes of a step's output that its log keeps.
-    pub max_output: u64,
-    /// All else that it needs.
-    pub world: &'a dyn World,
-    /// The files of the repository.
-    pub beneath: &'a Beneath,
-    /// Its git, if it has one.
-    pub git: Option<&'a Git>,
-    /// The findings and failing tests that are known.
-    pub known: Option<Arc<KnownFindings>>,
-    /// Results of earlier runs, if they may be used.
-    pub recall: Option<Recall<'a>>,
-    /// The judge that answers the questions of `judge` checks, if there is one.
-    pub judge: Option<&'a Judge<'a>>,
-    /// The interval of [`ProgressEvent::Running`] for the observer.
-    pub tick: Option<Duration>,
-    /// Whether steps are observed.
-    pub observe: bool,
-    /// What confines steps that are to be confined.
-    pub sandbox: Option<&'a Sandbox>,
-    /// What executes steps elsewhere, if some may be.
-    pub away: Option<&'a Away<'a>>,
-    /// The snapshots of the tree, if the tree is known.
-    pub tree: Option<Looks>,
-    /// The memory, outside the repository, of how the run ended.
-    pub vault: Option<&'a Vault>,
-    /// The contract that the plan was made from, if there is one.
-    pub contract: Option<&'a Contract>,
-    /// The parts of the report besides the plan and its steps.
-    pub circumstances: Circumstances,
-}
-
-/// A progress event for an observer.
-pub enum ProgressEvent<'a> {
+/// An event of a verification, for an observer.
+pub enum Progress<'a> {
+    /// The plan is made; nothing has run yet.
+    Planned(&'a Plan),
     /// A step has ended.
     Ended {
         /// The step.
@@ -141,268 +62,122 @@ pub enum ProgressEvent<'a> {
     },
 }
 
-/// The result of a verification.
-pub struct Verified {
-    /// The report.
-    pub report: Report,
-    /// The plan that was executed last.
-    pub plan: Plan,
+/// Receives the progress.
+pub(super) type See<'s> = &'s mut dyn FnMut(Progress<'_>);
+
+/// What came of the plans of a round.
+pub(super) struct Executed {
+    /// The plans that were executed, in order; at least one.
+    pub plans: Vec<Arc<Plan>>,
+    /// The last one.
+    pub plan: Arc<Plan>,
+    /// The results of its steps.
+    pub records: Vec<StepRecord>,
+    /// What ended it.
+    pub ending: Ending,
+    /// Results that later plans do not have.
+    pub superseded: Vec<StepRecord>,
+    /// What lasts over all plans.
+    pub rounds: Rounds,
 }
 
-/// The reason why a run has no report.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
-    /// The executor failed.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// The record could not be written before anything ran.
-    #[error("the record cannot be written: {0}")]
-    Record(#[from] io::Error),
+impl Executed {
+    /// The result for a plan that must not be executed.
+    pub fn refused(plan: Plan) -> Self {
+        let plan = Arc::new(plan);
+        Self {
+            records: refused(&plan),
+            plans: vec![Arc::clone(&plan)],
+            plan,
+            ending: Ending::default(),
+            superseded: Vec::new(),
+            rounds: Rounds::default(),
+        }
+    }
 }
 
-/// Verifies a plan; `see` receives the progress. `executor` executes it; the default is vplan's own
-/// [`Driver`].
+/// Executes a plan and its repairs.
 ///
 /// # Errors
-/// The record cannot be begun, or vplan's own executor fails. A failed step is no error.
-pub fn verify(
+/// vplan's own executor fails. A failed step is no error.
+pub(super) fn execute(
     plan: Plan,
-    run: Run<'_>,
-    played: Option<Played<'_>>,
-    see: &mut dyn FnMut(ProgressEvent<'_>),
-) -> Result<Verified, VerifyError> {
-    let Run {
-        root,
-        environment,
-        record,
-        events,
-        max_output,
-        world,
-        beneath,
-        git,
-        known,
-        judge,
-        recall,
-        tick,
-        observe,
-        sandbox,
-        away,
-        tree,
-        vault,
-        contract,
-        mut circumstances,
-    } = run;
-    let mut book = JournalWriter::new(record, events, vault);
-    circumstances.environment = environment.granted();
-    // It lives until the record is closed: as long as it does, no signal ends vplan.
-    let mut driver = None;
-    if circumstances.violations.is_empty() && played.is_none() {
-        let driver = driver.insert(Driver::new(
-            None,
-            circumstances.environment.capabilities_kept,
-        )?);
-        // It becomes ready while the record is begun.
-        driver.prepare(&plan, recall.as_ref());
-    }
-    book.begin(&plan, &circumstances.environment)?;
+    executor: &mut dyn Executor,
+    context: &Context<'_>,
+    world: &RoundWorld<'_>,
+    book: &mut JournalWriter<'_>,
+    see: See<'_>,
+) -> Result<Executed, DriveError> {
     let mut plan = Arc::new(plan);
     let mut plans = vec![Arc::clone(&plan)];
-    let mut rounds = Rounds::default();
-    let ending;
-    let mut records;
-    let executor: Option<&mut dyn Executor> = match played {
-        Some(played) => Some(played.into_inner()),
-        None => driver.as_mut().map(|driver| driver as &mut dyn Executor),
-    };
-    if let Some(executor) = executor.filter(|_| circumstances.violations.is_empty()) {
-        let logs = book.record.logs().try_clone_to_owned()?;
-        let aside = logs.try_clone().ok();
-        let aside = aside.map(|logs| Arc::new(Aside::new(logs)));
-        let context = Context {
-            root,
-            environment,
-            logs: Some(rustix::fd::AsFd::as_fd(&logs)),
-            max_output,
-            beneath: Some(beneath),
-            git,
-            aside: aside.as_ref(),
-            looks: tree.as_ref(),
-            recall: recall.as_ref(),
-            judge,
-            input: None,
-            tick,
-            observe,
-            sandbox,
-            away,
+    let (mut rounds, mut superseded, mut kept) = <(Rounds, Vec<_>, _)>::default();
+    loop {
+        let beginning = Beginning {
+            kept: std::mem::take(&mut kept),
+            now: executor.now(),
+            judge: context.judge.is_some(),
+            beside: (plan.policy.jobs == Jobs::Auto).then(|| SideBySide {
+                processors: processors(),
+                beside: world.beside(&plan),
+            }),
+            elsewhere: context.away.map(|away| rounds.seat(away, &plan)),
         };
-        let mut kept = BTreeMap::new();
-        loop {
-            let beginning = Beginning {
-                kept: std::mem::take(&mut kept),
-                now: executor.now(),
-                judge: judge.is_some(),
-                beside: (plan.policy.jobs == Jobs::Auto).then(|| SideBySide {
-                    processors: processors(),
-                    beside: world.beside(&plan),
-                }),
-                elsewhere: away.map(|away| rounds.seat(away, &plan)),
-            };
-            let (mut state, actions) = RunState::begin(Arc::clone(&plan), beginning);
-            state.know(known.clone());
-            let mut table = Table {
-                plan: &plan,
-                state: &mut state,
-                book: &mut book,
-                rounds: &mut rounds,
-                recall: context.recall,
-                looks: context.looks,
-                see,
-            };
-            // Steps that the plan itself decides are reported before anything runs.
-            table.report_finished(executor.now());
-            executor.drive(&plan, &context, actions, &mut |message| table.tell(message))?;
-            if !state.is_done() {
-                bug("the executor ends before the run is over");
-            }
-            records = state.records();
-            rounds.attach(&mut records);
-            context
-                .recall
-                .into_iter()
-                .for_each(|recall| recall.attach(&mut records));
-            let (failures, facts) = classify(&plan, &mut records, world);
-            let end = state.ending();
-            let Some((next, rewrite, carried)) =
-                repair(&plan, &failures, &records, &end, &facts, &mut rounds)
-            else {
-                ending = end;
-                break;
-            };
-            see(ProgressEvent::Rewritten {
-                rule: &rewrite.recovery_rule,
-                plan: &next,
-                kept: carried.kept.len(),
+        let (mut state, actions) = RunState::begin(Arc::clone(&plan), beginning);
+        state.know(world.known.clone());
+        let mut table = Table {
+            plan: &plan,
+            state: &mut state,
+            book,
+            rounds: &mut rounds,
+            recall: context.recall,
+            looks: context.looks,
+            see,
+        };
+        // Steps that the plan itself decides are reported before anything runs.
+        table.report_finished(executor.now());
+        executor.drive(&plan, context, actions, &mut |message| table.tell(message))?;
+        if !state.is_done() {
+            bug("the executor ends before the run is over");
+        }
+        let mut records = state.records();
+        rounds.attach(&mut records);
+        let recall = context.recall.into_iter();
+        recall.for_each(|recall| recall.attach(&mut records));
+        let (failures, facts) = classify(&plan, &mut records, world);
+        let ending = state.ending();
+        let Some((next, rewrite, carried)) =
+            repair(&plan, &failures, &records, &ending, &facts, &mut rounds)
+        else {
+            return Ok(Executed {
+                plans,
+                plan,
+                records,
+                ending,
+                superseded,
+                rounds,
             });
-            book.write(
-                executor.now(),
-                JournalEntry::PlanRewritten {
-                    rewrite: Box::new(rewrite),
-                },
-            );
-            book.plan(executor.now(), &next);
-            circumstances.superseded.extend(carried.superseded);
-            kept = carried.kept;
-            plan = Arc::new(next);
-            plans.push(Arc::clone(&plan));
-        }
-    } else {
-        records = refused(&plan);
-        ending = Ending::default();
+        };
+        see(Progress::Rewritten {
+            rule: &rewrite.recovery_rule,
+            plan: &next,
+            kept: carried.kept.len(),
+        });
+        let rewrite = Box::new(rewrite);
+        book.write(executor.now(), JournalEntry::PlanRewritten { rewrite });
+        book.plan(executor.now(), &next);
+        superseded.extend(carried.superseded);
+        kept = carried.kept;
+        plan = Arc::new(next);
+        plans.push(Arc::clone(&plan));
     }
-    circumstances.run_id = book.record.id().to_owned();
-    let fallen_back = rounds.fallen_back(&records);
-    circumstances.refusals = rounds.refusals;
-    circumstances.environment.withheld = rounds.withheld.into_values().collect();
-    let ending = Ending {
-        storage: ending.storage.clone().or(book.fault.clone()),
-        ..ending
-    };
-    let found = tree::ended(
-        tree.as_ref(),
-        &blame::Run {
-            plans: &plans,
-            contract,
-            records: &records,
-            whole: circumstances.shard.as_ref().map(|shard| &*shard.plan),
-        },
-        plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(Recall::is_later),
-    );
-    let first = plans.first().unwrap_or(&plan);
-    let recall_of = recall.as_ref();
-    let note = apply_tree_changes(
-        found,
-        &mut records,
-        &mut circumstances,
-        recall_of,
-        (first, world),
-    );
-    let now = tree.as_ref().and_then(Looks::newest);
-    let is_interrupted = ending.cancelled.is_some();
-    let mut is_over = || is_interrupted || driver.as_mut().is_some_and(Driver::is_asked_to_end);
-    let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records, &mut is_over));
-    circumstances.notes.extend(notes.unwrap_or_default());
-    circumstances.caveats.extend(world.compare(&plan, &records));
-    let origin = known.as_ref().map_or("", |known| known.origin.as_str());
-    circumstances
-        .caveats
-        .extend(known_findings(&plan, &records, origin));
-    circumstances
-        .caveats
-        .extend(tests_not_shown(&plan, &records));
-    let observed = world.findings(&circumstances.run_id);
-    circumstances.caveats.extend(observed.caveats);
-    circumstances.notes.extend(fallen_back);
-    let away = away.into_iter().flat_map(Away::notes);
-    circumstances.notes.extend(away);
-    let mut report = report(&plan, records, &ending, circumstances);
-    report.notes.extend(note.into_iter().chain(observed.notes));
-    world.conclude(&mut report);
-    book.end(&mut report);
-    drop(plans);
-    let plan = Arc::unwrap_or_clone(plan);
-    Ok(Verified { report, plan })
-}
-
-/// Whether vplan itself reads files of the tree for a step, and not in a snapshot.
-fn looks_itself(step: &Step) -> bool {
-    step.kind == Kind::File || step.unchanged.is_some()
-}
-
-/// Applies the changes of the tree to the records and the report. Returns a note to add.
-fn apply_tree_changes(
-    found: TreeChanges,
-    records: &mut [StepRecord],
-    circumstances: &mut Circumstances,
-    recall: Option<&Recall<'_>>,
-    (first, world): (&Plan, &dyn World),
-) -> Option<Note> {
-    let TreeChanges {
-        caveats,
-        failed,
-        made,
-        new,
-        note,
-        suspects,
-        tree,
-        wrote,
-    } = found;
-    for (id, detail) in failed {
-        let ran =
-            |r: &&mut StepRecord| r.id == id && (r.status.is_pass() || r.status == Status::Skipped);
-        if let Some(record) = records.iter_mut().find(ran) {
-            record.status = Status::Failed;
-            record.reason = Some(Cause::TreeChanged);
-            record.detail = Some(detail);
-            record.failure_code = Some(TREE_CHANGED.into());
-        }
-    }
-    recall
-        .into_iter()
-        .for_each(|recall| recall.forget(&suspects));
-    let has_grown = caveats.iter().any(|c| c.code == Code::ChangeGrew);
-    circumstances.caveats.extend(caveats);
-    if !(has_grown || wrote.is_empty() && made.is_empty()) {
-        let whole = circumstances.shard.as_ref().map(|shard| &*shard.plan);
-        let grown = world.grown(whole.unwrap_or(first), &wrote, &made);
-        circumstances.caveats.extend(grown);
-    }
-    circumstances.new_files = new;
-    circumstances.tree = tree;
-    note
 }
 
 /// Classifies each failure, from its evidence and from facts, which decide on its repair too.
-fn classify(plan: &Plan, records: &mut [StepRecord], world: &dyn World) -> (Vec<Failure>, Facts) {
+fn classify(
+    plan: &Plan,
+    records: &mut [StepRecord],
+    world: &RoundWorld<'_>,
+) -> (Vec<Failure>, Facts) {
     let mut failed: Vec<(StepIndex, &mut StepRecord)> = (plan.numbered_steps().zip(records))
         .filter(|(_, record)| record.status.is_failure())
         .map(|((index, _), record)| (index, record))
@@ -462,7 +237,7 @@ fn repair(
 
 /// The state that lasts over all plans of a run.
 #[derive(Default)]
-struct Rounds {
+pub(super) struct Rounds {
     /// The logs of the last tries, by step id.
     logs: BTreeMap<String, String>,
     /// The programs that were started last, by step id.
@@ -471,8 +246,10 @@ struct Rounds {
     resolved: BTreeMap<Word, ProgramRecord>,
     /// Files that have not been read yet.
     unread: Vec<Program>,
-    refusals: Vec<Refusal>,
-    withheld: BTreeMap<String, Withheld>,
+    /// Why the last failures were not repaired.
+    pub refusals: Vec<Refusal>,
+    /// Variables that steps were not given, by name.
+    pub withheld: BTreeMap<String, Withheld>,
     /// How steps were confined in their last try, by step id.
     confined: BTreeMap<String, Confined>,
     /// How far it is known that steps depend on their `inputs` alone, by step id.
@@ -508,7 +285,7 @@ impl Rounds {
     }
 
     /// Says which steps were executed here for want of an answer.
-    fn fallen_back(&self, records: &[StepRecord]) -> Option<Note> {
+    pub fn fallen_back(&self, records: &[StepRecord]) -> Option<Note> {
         let ran = records.iter().filter(|record| record.tries > 0);
         let ids = ran.map(|record| &record.id);
         let ids: Vec<&String> = ids.filter(|id| self.fallen_back.contains(*id)).collect();
@@ -570,7 +347,7 @@ struct Table<'t, 'e, 'r> {
     rounds: &'t mut Rounds,
     recall: Option<&'t Recall<'r>>,
     looks: Option<&'t Looks>,
-    see: &'t mut dyn FnMut(ProgressEvent<'_>),
+    see: See<'t>,
 }
 
 impl Table<'_, '_, '_> {
@@ -595,7 +372,7 @@ impl Table<'_, '_, '_> {
                 (at, self.book.write(at, started))
             }
             Message::Tick { running, at } => {
-                (self.see)(ProgressEvent::Running { at, running });
+                (self.see)(Progress::Running { at, running });
                 (at, true)
             }
             Message::IoWanted { at, work, again } => {
@@ -757,11 +534,11 @@ impl Table<'_, '_, '_> {
             };
             match self.state.last_try(step) {
                 Some(record) if record.status == outcome.status => {
-                    (self.see)(ProgressEvent::Ended { step, record, at })
+                    (self.see)(Progress::Ended { step, record, at })
                 }
                 _ => {
                     let record = StepRecord::without_evidence(self.plan.step(step), outcome);
-                    (self.see)(ProgressEvent::Ended {
+                    (self.see)(Progress::Ended {
                         step,
                         record: &record,
                         at,

@@ -1,0 +1,80 @@
+//! What a run of a round asks besides its repository: the contract, the change, earlier runs, and
+//! the ledger.
+
+use crate::continuation::request_lost;
+use crate::outlook::beside;
+use crate::regrown::Again;
+use crate::round::Keeper;
+use crate::staged::Linked;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use vplan_check::baseline::KnownFindings;
+use vplan_plan::Plan;
+use vplan_plan::audit::findings::ObservedFindings;
+use vplan_plan::beside::Beside;
+use vplan_plan::caveat::Caveat;
+use vplan_plan::facts::{Facts, Question};
+use vplan_repo::contents::Tree;
+use vplan_run::record::StepRecord;
+use vplan_run::report::Report;
+use vplan_store::earlier::Earlier;
+
+/// The world of a round.
+pub(super) struct RoundWorld<'k> {
+    /// The round, which may have to make its plan once more.
+    pub round: Again<'k>,
+    /// What counts as a change.
+    pub tree: Tree<'k>,
+    /// The linked folders, as they were before the run.
+    pub linked: Option<Linked>,
+    /// Records the round.
+    pub keeper: Option<Keeper<'k>>,
+    /// The passes of earlier runs.
+    pub earlier: Option<Earlier<'k>>,
+    /// The findings and failing tests that are known.
+    pub known: Option<Arc<KnownFindings>>,
+}
+
+impl RoundWorld<'_> {
+    /// Answers questions about the repository.
+    pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
+        self.round.session.answer(questions)
+    }
+
+    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
+    pub fn beside(&self, plan: &Plan) -> Beside {
+        let records = self.round.requested.records.as_deref();
+        beside(self.round.session, records, plan)
+    }
+
+    /// Compares the contract with what the steps of this run, by its name, were seen to do.
+    pub fn findings(&self, run: &str) -> ObservedFindings {
+        let Again {
+            engine,
+            requested,
+            session,
+            ..
+        } = self.round;
+        match requested.observe {
+            true => engine.observed_findings(session, requested, run),
+            false => ObservedFindings::default(),
+        }
+    }
+
+    /// Makes the caveats about passes in comparison with earlier ones.
+    pub fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
+        let earlier = self.earlier.iter();
+        let found = earlier.flat_map(|earlier| earlier.compare(plan, records));
+        let lost = self.keeper.as_ref().and_then(|_| request_lost(plan));
+        found.chain(lost).collect()
+    }
+
+    /// Completes the report before it is recorded: the ledger's decision. Meanwhile no signal ends
+    /// vplan.
+    pub fn conclude(&self, report: &mut Report) {
+        let changed = self.linked.iter().filter_map(Linked::changed);
+        report.caveats.extend(changed);
+        let keeper = self.keeper.iter();
+        keeper.for_each(|keeper| keeper.conclude(report, &self.tree));
+    }
+}
