@@ -45,7 +45,6 @@ pub struct StepAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeftFile {
-    /// Its path.
     pub path: RepoPath,
     /// Its content, or where the symlink leads. Of its permissions only whether it can be executed.
     pub print: Print,

@@ -13,7 +13,6 @@ pub const VERSION: u32 = 1;
 pub const MOST: u64 = 256 << 20;
 /// The most files that are sent for a step, and the most bytes of them.
 pub const MOST_FILES: usize = 100_000;
-/// See [`MOST_FILES`].
 pub const MOST_BYTES: u64 = 2 << 30;
 /// Above so many files, each try costs whoever executes it seconds.
 pub const MANY_FILES: usize = 5_000;
@@ -48,11 +47,8 @@ pub struct Order {
 /// An order, as it is carried.
 #[derive(Clone, Copy, Debug)]
 pub struct SentOrder<'o> {
-    /// The order.
     pub order: &'o Order,
-    /// Its bytes.
     pub text: &'o str,
-    /// Its name.
     pub digest: &'o Digest,
     /// The sizes of its files, in its order.
     pub sizes: &'o [u64],
@@ -61,17 +57,12 @@ pub struct SentOrder<'o> {
 /// What a try needs besides its step.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// See [`Order::files`].
     pub files: Prints,
-    /// See [`Order::limit_ms`].
     pub limit_ms: u64,
-    /// See [`Order::max_output`].
     pub max_output: u64,
     /// Random bits.
     pub nonce: [u8; 16],
-    /// See [`Order::plan`].
     pub plan: Digest,
-    /// See [`Order::variables`].
     pub variables: Vec<(Word, Word)>,
 }
 

@@ -28,14 +28,12 @@ pub struct KnownEntry {
     pub what: EntryKind,
     /// The format in which it was read, for people.
     pub format: String,
-    /// Its fingerprint.
     pub fingerprint: Digest,
 }
 
 /// The description of an entry, for people: only the fingerprint decides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
-    /// A finding.
     Finding {
         /// Its file, from the root of the repository.
         file: String,

@@ -27,7 +27,6 @@ pub enum GitError {
     /// Several remotes have a branch of this name.
     #[error("several remotes have a branch `{}`: {}", visible(.name), visible(.found.join(", ")))]
     AmbiguousBranch {
-        /// The branch.
         name: String,
         /// The full names of the references.
         found: Vec<String>,
@@ -35,7 +34,6 @@ pub enum GitError {
     /// A name that git could take for several things.
     #[error("`{}` means several things here: {}", visible(.name), visible(.found.join(", ")))]
     AmbiguousRevision {
-        /// The name.
         name: String,
         /// The full names of the references.
         found: Vec<String>,
@@ -51,17 +49,13 @@ pub enum GitError {
     /// Git did not end in time.
     #[error("`git {command}` did not end within {seconds} seconds")]
     TimedOut {
-        /// Its subcommand.
         command: String,
-        /// The limit.
         seconds: u64,
     },
     /// Git wrote more than is read.
     #[error("`git {command}` wrote more than {mib} MiB")]
     TooMuchOutput {
-        /// Its subcommand.
         command: String,
-        /// The limit.
         mib: u64,
     },
     /// Git could not be started.
@@ -73,7 +67,6 @@ pub enum GitError {
     /// Git failed, with this message, made safe to show.
     #[error("`git {command}` failed: {message}")]
     Failed {
-        /// Its subcommand.
         command: String,
         /// The first line of its standard error.
         message: String,
@@ -87,7 +80,6 @@ pub enum GitError {
     /// A file in a commit is larger than the caller's limit.
     #[error("`{path}` is larger than {}", vplan_base::unit::show_size(*.cap))]
     TooLarge {
-        /// The file.
         path: String,
         /// The limit, in bytes.
         cap: u64,
@@ -95,7 +87,6 @@ pub enum GitError {
     /// A file of the work tree could not be read.
     #[error("`{path}` cannot be read: {message}")]
     File {
-        /// The file.
         path: String,
         /// The system's message.
         message: String,

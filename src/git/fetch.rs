@@ -213,7 +213,6 @@ fn scratch_folder() -> Result<Scratch, PinError> {
 struct Repository<'a> {
     fetcher: &'a Fetcher,
     dir: &'a Path,
-    /// The remote.
     url: &'a str,
 }
 

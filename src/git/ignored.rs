@@ -25,7 +25,6 @@ const MOST_DIRECTORIES: usize = 100_000;
 pub struct NewlyIgnored {
     /// The line that hides it: `.gitignore:3: /src/x`.
     pub by: Arc<str>,
-    /// The file.
     pub path: RepoPath,
 }
 

@@ -19,7 +19,6 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// An object.
     Id(Oid),
     /// Another reference, by its full name.
     Symbolic(String),
@@ -28,7 +27,6 @@ pub enum Target {
 /// A remote of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// Its name.
     pub name: String,
     /// Its first `url` line.
     pub url: String,

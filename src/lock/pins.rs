@@ -17,11 +17,8 @@ pub struct Lock {
 /// The pinned bytes of a git import.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PinnedImport {
-    /// Their origin.
     pub origin: GitOrigin,
-    /// Their digest.
     pub digest: Digest,
-    /// Their number.
     pub bytes: u64,
 }
 

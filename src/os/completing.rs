@@ -8,7 +8,6 @@ pub const VARIABLE: &str = "VPLAN_COMPLETE";
 /// The question of a completion function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The shell.
     pub shell: String,
     /// The command line so far, `vplan` included.
     pub words: Vec<OsString>,

@@ -20,7 +20,6 @@ const COUNT: u16 = 10_000;
 /// A port that no other vplan chooses.
 #[derive(Debug)]
 pub struct Port {
-    /// Its number.
     pub number: u16,
     /// The name that says that it is taken.
     _held: UnixListener,

@@ -18,7 +18,6 @@ use vplan_base::word::visible_path;
 /// The state of one repository.
 #[derive(Debug)]
 pub struct StateDir {
-    /// Its path.
     pub path: PathBuf,
     /// The folder, held open: replacing the path has no effect on vplan.
     pub folder: OwnedFd,

@@ -50,7 +50,6 @@ pub enum ViewError {
     /// The system refuses a part of it.
     #[error("{what}: {}", crate::process::program::message_of(.error))]
     Refused {
-        /// The part.
         what: &'static str,
         /// The system's error.
         #[source]

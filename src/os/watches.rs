@@ -20,7 +20,6 @@ const BUFFER: usize = 64 << 10;
 /// A file or folder of which something was told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ToldChange {
-    /// Its path.
     pub path: RepoPath,
     /// Whether it is a folder.
     pub is_folder: bool,

@@ -10,9 +10,7 @@ use vplan_os::files::beneath::{Beneath, ReadError};
 /// A file next to a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// Its lock.
     Lock,
-    /// Its baseline.
     Baseline,
 }
 
@@ -34,9 +32,7 @@ pub enum BesideError {
     Unreadable {
         /// What it is.
         what: Beside,
-        /// The file.
         path: RepoPath,
-        /// The reason.
         message: String,
     },
     /// It cannot be replaced.
@@ -44,9 +40,7 @@ pub enum BesideError {
     Unwritable {
         /// What it is.
         what: Beside,
-        /// The file.
         path: RepoPath,
-        /// The reason.
         message: String,
     },
     /// Another `vplan lock` takes too long.

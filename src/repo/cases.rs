@@ -41,7 +41,6 @@ pub enum CaseError {
     /// It holds tests of another contract.
     #[error("`{file}` tests `{contract}`")]
     Other {
-        /// The file.
         file: RepoPath,
         /// The contract that it names.
         contract: RepoPath,
@@ -51,13 +50,10 @@ pub enum CaseError {
 /// The contract to find tests for, and its repository.
 #[derive(Debug)]
 pub struct Shelf<'s> {
-    /// The repository.
     pub site: &'s Site,
-    /// The contract.
     pub contract: &'s Contract,
     /// Its own tests, unchecked, if it asks for folders.
     pub drafts: &'s [draft::Expect],
-    /// Its path.
     pub path: &'s RepoPath,
     /// The largest file that is read, in bytes.
     pub max_file: u64,

@@ -14,7 +14,6 @@ use vplan_store::records::FOLDER;
 /// The choice of the files that count.
 #[derive(Clone, Debug)]
 pub struct Tree<'a> {
-    /// The repository.
     pub root: &'a Path,
     /// Git, where there is one: what it ignores does not count.
     pub git: Option<&'a Git>,

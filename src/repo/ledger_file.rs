@@ -41,9 +41,7 @@ pub enum LedgerError {
     /// It was not written by vplan, or is empty.
     #[error("the ledger `{}` cannot be used: {why}", visible(.path.as_os_str().as_bytes()))]
     Unusable {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         why: Unusable,
     },
     /// Others have been writing all the time.
@@ -52,11 +50,9 @@ pub enum LedgerError {
     /// The system refuses.
     #[error("the ledger `{}` cannot be {what}: {}", visible(.path.as_os_str().as_bytes()), message_of(.source))]
     Io {
-        /// The file.
         path: PathBuf,
         /// `read`, `locked`, `written`
         what: &'static str,
-        /// The reason.
         source: io::Error,
     },
 }

@@ -106,7 +106,6 @@ pub enum LoadError {
     /// The directory to work in cannot be entered.
     #[error("`{path}` is no directory that can be entered: {message}")]
     Directory {
-        /// The directory.
         path: String,
         /// The system's message.
         message: String,
@@ -118,7 +117,6 @@ pub enum LoadError {
     /// The base revision has the contract, the work tree does not. An error in every mode.
     #[error("`{path}` is missing, but `{revision}` has it: deleting the contract is no way out")]
     Deleted {
-        /// The file.
         path: RepoPath,
         /// The base revision, shortened.
         revision: String,
@@ -129,7 +127,6 @@ pub enum LoadError {
     /// The revision of `--contract-from` has no such file.
     #[error("`{}` has no contract at `{path}`", visible(.revision.as_bytes()))]
     MissingIn {
-        /// The file.
         path: RepoPath,
         /// The requested revision.
         revision: String,
@@ -137,9 +134,7 @@ pub enum LoadError {
     /// It exists and cannot be read.
     #[error("`{path}` cannot be read: {message}")]
     Unreadable {
-        /// The file.
         path: RepoPath,
-        /// The reason.
         message: String,
     },
     /// `--contract` names a file outside the repository.

@@ -44,7 +44,6 @@ pub const CODES: [Code; 7] = [
 /// Reads pinned bytes and no other: for every command but `vplan lock`.
 #[derive(Debug)]
 pub struct Pinned<'a> {
-    /// The lock.
     pub lock: &'a Lock,
     /// The cache; none where the user has none.
     pub store: Option<&'a Store>,
@@ -213,7 +212,6 @@ impl Pins for PinnedImports<'_> {
 pub struct Fetching<'a> {
     /// The lock before.
     pub lock: &'a Lock,
-    /// The cache.
     pub store: &'a Store,
     /// Fetches; none with `--offline`, or the reason why git cannot.
     pub fetcher: Option<Result<Fetcher, PinError>>,

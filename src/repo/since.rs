@@ -26,7 +26,6 @@ pub struct Since<'a> {
     pub root: &'a Path,
     /// Called where nothing else answers.
     pub git: &'a Git,
-    /// The commit.
     pub commit: &'a Oid,
     /// All that differs between the commit and the work tree, if that is what the changed files
     /// are.

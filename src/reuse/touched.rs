@@ -6,7 +6,6 @@ use vplan_base::path::RepoPath;
 /// An input that was written while a step ran, perhaps with the content that it had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedFile {
-    /// Its path.
     pub path: RepoPath,
     /// Its state before, if it was there.
     pub before: Option<Print>,

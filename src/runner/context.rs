@@ -16,7 +16,6 @@ use vplan_store::reuse::Recall;
 
 /// The parameters that all steps share.
 pub struct Context<'a> {
-    /// The repository.
     pub root: &'a Root,
     /// The environment that steps are given.
     pub environment: &'a Environment,

@@ -20,7 +20,6 @@ use vplan_store::reuse::scan::Snapshots as _;
 pub(super) struct Errand<'e> {
     /// What executes it.
     pub away: &'e Away<'e>,
-    /// The step.
     pub index: StepIndex,
     /// Its limit in milliseconds.
     pub limit_ms: u64,

@@ -51,18 +51,15 @@ pub enum Message<'a> {
     /// A try is about to start. If that cannot be recorded, the answer to the machine's
     /// [`Event::RecordFailed`] stops it before it has begun.
     Starting {
-        /// The step.
         step: StepIndex,
         /// The number of the try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds.
         limit_ms: u64,
-        /// The time.
         at: u64,
     },
     /// The interval of a live view has passed.
     Tick {
-        /// The time.
         at: u64,
         /// The running steps, in plan order.
         running: &'a [Running<'a>],
@@ -70,7 +67,6 @@ pub enum Message<'a> {
     /// All requested actions have begun, or it is the time that was asked for: the caller may hand
     /// over a background job.
     IoWanted {
-        /// The time.
         at: u64,
         /// The job, if there is one.
         work: &'a mut Option<IoJob>,
@@ -79,9 +75,7 @@ pub enum Message<'a> {
     },
     /// A part of the job has been done.
     IoFinished {
-        /// The time.
         at: u64,
-        /// Its result.
         done: IoResult,
     },
     /// vplan is about to stop itself (SIGTSTP); everything it runs has been stopped.
@@ -93,7 +87,6 @@ pub enum Message<'a> {
 /// A running step, for a live view.
 #[derive(Debug)]
 pub struct Running<'a> {
-    /// The step.
     pub step: StepIndex,
     /// The number of the try, from 1.
     pub attempt: u32,

@@ -41,13 +41,11 @@ const WRITTEN: u64 = 64 << 10;
 
 /// A fixer and its input.
 pub struct Fixer<'a> {
-    /// The repository.
     pub root: &'a Root,
     /// The environment that steps are given.
     pub environment: &'a Environment,
     /// Names of variables that the operator grants it.
     pub granted: &'a [String],
-    /// Its command.
     pub argv: &'a [Word],
     /// Variables of its own.
     pub env: Env,
@@ -70,7 +68,6 @@ pub struct Fixer<'a> {
 pub struct Fixed {
     /// Its duration in milliseconds.
     pub duration_ms: u64,
-    /// Its end.
     pub how: FixerEnd,
     /// The number of processes that it left running; they were stopped.
     pub leaked: u32,
@@ -141,11 +138,9 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
 
 /// The steps of a fix of the contract, and what they are given.
 pub struct Mending<'a> {
-    /// The repository.
     pub root: &'a Root,
     /// The environment that steps are given.
     pub environment: &'a Environment,
-    /// The steps.
     pub steps: Vec<Step>,
     /// The most bytes of a step's output that its log keeps.
     pub max_output: u64,

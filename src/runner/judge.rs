@@ -18,7 +18,6 @@ use vplan_plan::Step;
 
 /// The judge's program, and how its questions are made.
 pub struct Judge<'a> {
-    /// Its command.
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
@@ -30,7 +29,6 @@ pub struct Judge<'a> {
 pub enum PreparedQuestion {
     /// It is sent to the judge.
     Question {
-        /// Its identity.
         digest: Digest,
         /// The exact bytes.
         text: String,
@@ -59,9 +57,7 @@ impl PreparedQuestion {
 
 /// The files that a question is made from.
 pub struct Ground<'a> {
-    /// The repository.
     pub root: &'a Path,
-    /// Its files.
     pub beneath: &'a Beneath,
     /// Its git, if it has one.
     pub git: Option<&'a Git>,

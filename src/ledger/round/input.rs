@@ -18,7 +18,6 @@ pub struct Round<'a> {
     pub contents: Contents,
     /// The time of its end: an opaque text, never parsed.
     pub ended_at: &'a str,
-    /// Its result.
     pub result: RoundResult,
     /// The subject of the round.
     pub subject: &'a str,
@@ -74,13 +73,11 @@ pub enum RoundResult {
     Run {
         /// The run's own exit code: only 0 is a pass.
         exit: u8,
-        /// The run.
         run_id: String,
         /// The signature of its failure, if it failed.
         signature: Option<Digest>,
         /// The caller's additional statement.
         status: Option<Status>,
-        /// Its verdict.
         verdict: Verdict,
     },
 }

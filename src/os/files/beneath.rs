@@ -57,7 +57,6 @@ pub struct Inspection {
 /// The file behind a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its type.
     pub kind: Kind,
     /// Its size in bytes.
     pub size: u64,
@@ -134,7 +133,6 @@ impl Print {
 pub enum Kind {
     /// A regular file.
     File,
-    /// A directory.
     Dir,
     /// A pipe, a socket, a device.
     Special,

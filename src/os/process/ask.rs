@@ -22,7 +22,6 @@ use vplan_base::word::Word;
 
 /// A question, and the program to ask.
 pub struct Ask<'a> {
-    /// The repository.
     pub root: &'a Root,
     /// The folders in which the program is looked for.
     pub search: &'a SearchPath,

@@ -31,7 +31,6 @@ use vplan_check::output::{Expected, Scan};
 
 /// The parameters of a try.
 pub struct Try<'a, 'f> {
-    /// The repository.
     pub root: &'a Root,
     /// The folders in which programs are looked for.
     pub search: &'a SearchPath,

@@ -23,7 +23,6 @@ const LIVE: usize = 512;
 /// The place of a step's log.
 #[derive(Clone, Debug)]
 pub struct LogPlace<'a> {
-    /// The folder.
     pub folder: BorrowedFd<'a>,
     /// The file's name in it.
     pub name: String,

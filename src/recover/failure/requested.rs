@@ -10,7 +10,6 @@ use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 pub struct RequestedNames {
     /// Scripts or goals.
     pub kind: AskedKind,
-    /// Their names.
     pub names: Vec<String>,
     /// The directory of the declaring file, if that is certain.
     pub dir: Option<RepoPath>,

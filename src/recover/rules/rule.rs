@@ -26,7 +26,6 @@ pub struct Rule {
 /// The input of a rule.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The index of the failed step.
     pub index: StepIndex,
@@ -49,7 +48,6 @@ pub struct Case<'a> {
 pub struct Example {
     /// The plan before.
     pub before: Plan,
-    /// The failure.
     pub failure: Failure,
     /// The steps after.
     pub after: Vec<Step>,

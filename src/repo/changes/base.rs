@@ -31,7 +31,6 @@ const MAX_CONTRACT: u64 = 16 << 20;
 /// The line `base "BRANCH"` of today's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement<'a> {
-    /// The branch.
     pub branch: &'a str,
     /// The contract's path.
     pub contract: &'a RepoPath,
@@ -57,7 +56,6 @@ pub struct Base {
 pub struct Unrelated {
     /// Its name; `None` where no default branch is known.
     pub branch: Option<String>,
-    /// Its commit.
     pub tip: Option<Oid>,
 }
 

@@ -50,15 +50,12 @@ pub enum ChangeError {
     /// out.
     #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
     CiNoChange {
-        /// The variable.
         variable: &'static str,
-        /// Its value.
         value: String,
     },
     /// The commit that a saved plan names is not here.
     #[error("the change is compared with the commit {commit}, which is not in this clone")]
     NotFetched {
-        /// The commit.
         commit: String,
         /// The command that fetches it, if a remote is known.
         fetch: Option<String>,
@@ -72,15 +69,12 @@ pub enum ChangeError {
     /// `--base auto`, and a commit is required where everything counts as changed.
     #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
     CiWhole {
-        /// The reason.
         why: String,
     },
     /// The event file of the job cannot be read.
     #[error("the event file `{}` cannot be read: {}", visible(.path.as_bytes()), visible(.message.as_bytes()))]
     CiEvent {
-        /// The file.
         path: String,
-        /// The reason.
         message: String,
     },
     /// The commit to compare with is not in this clone.

@@ -36,7 +36,6 @@ pub enum ChangeSource {
     Named(Vec<Vec<u8>>),
     /// `--changed-from`
     From {
-        /// The list.
         bytes: Vec<u8>,
         /// Its form; `None`: it is recognised.
         format: Option<ListFormat>,

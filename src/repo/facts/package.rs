@@ -9,7 +9,6 @@ pub struct Manifest {
     pub scripts: BTreeMap<String, String>,
     /// `packageManager`, such as `pnpm@9.1.0`.
     pub package_manager: Option<String>,
-    /// Its name.
     pub name: Option<String>,
     /// The names of its dependencies, of every kind.
     pub depends_on: BTreeSet<String>,

@@ -8,13 +8,9 @@ use vplan_os::process::stop::StopRequest;
 
 /// The names in the folder of a try: the files, the order, and what comes back.
 pub const WORK: &str = "work";
-/// See [`WORK`].
 pub const ORDER: &str = "vplan/order.json";
-/// See [`WORK`].
 pub const ANSWER: &str = "answer.json";
-/// See [`WORK`].
 pub const LOG: &str = "log";
-/// See [`WORK`].
 pub const OUT: &str = "out";
 
 /// Fetches what a step has left from where it is.

@@ -106,7 +106,6 @@ pub struct Away<'a> {
 
 /// The parameters of one try.
 pub struct Sent<'s> {
-    /// The step.
     pub step: &'s Step,
     /// The digest of the plan.
     pub plan: &'s Digest,

@@ -17,7 +17,6 @@ pub struct Event {
     pub merge_group: Option<MergeGroup>,
     /// Of a pull request: its two branches.
     pub pull_request: Option<PullRequest>,
-    /// The repository.
     pub repository: Option<Repository>,
 }
 
@@ -43,14 +42,11 @@ pub struct PullRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// The branch.
     #[serde(rename = "ref")]
     pub branch: Option<String>,
-    /// Its commit.
     pub sha: Option<String>,
 }
 
-/// A repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Repository {

@@ -28,7 +28,6 @@ pub enum Compared {
     With(Base),
     /// Nothing: every tracked file counts as changed.
     Whole {
-        /// The reason.
         why: String,
         /// The caveat about it.
         caveat: Caveat,

@@ -31,7 +31,6 @@ pub enum Job {
 /// A change that goes into a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The branch.
     pub target: Option<Named>,
     /// Commits of that branch, the best first.
     pub ids: Vec<Named>,
@@ -42,7 +41,6 @@ pub struct Request {
 /// A commit that a forge makes: the branch, with the change merged into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// Its id.
     pub commit: String,
     /// Its reference, where it has one.
     pub reference: Option<String>,
@@ -52,10 +50,8 @@ pub struct Merge {
     pub second: Option<String>,
 }
 
-/// A push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
-    /// The branch.
     pub branch: Named,
     /// The default branch.
     pub default: Main,

@@ -53,7 +53,6 @@ pub(super) enum TreeEntry {
 pub(super) struct Tree {
     /// The digest of the root.
     pub root: ContentName,
-    /// The folders.
     pub folders: Folders,
 }
 
