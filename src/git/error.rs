@@ -48,16 +48,10 @@ pub enum GitError {
     },
     /// Git did not end in time.
     #[error("`git {command}` did not end within {seconds} seconds")]
-    TimedOut {
-        command: String,
-        seconds: u64,
-    },
+    TimedOut { command: String, seconds: u64 },
     /// Git wrote more than is read.
     #[error("`git {command}` wrote more than {mib} MiB")]
-    TooMuchOutput {
-        command: String,
-        mib: u64,
-    },
+    TooMuchOutput { command: String, mib: u64 },
     /// Git could not be started.
     #[error("`git` could not be started: {0}")]
     Spawn(String),

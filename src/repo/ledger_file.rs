@@ -40,10 +40,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub enum LedgerError {
     /// It was not written by vplan, or is empty.
     #[error("the ledger `{}` cannot be used: {why}", visible(.path.as_os_str().as_bytes()))]
-    Unusable {
-        path: PathBuf,
-        why: Unusable,
-    },
+    Unusable { path: PathBuf, why: Unusable },
     /// Others have been writing all the time.
     #[error("the ledger `{}` has been locked by other writers for {}s", visible(.0.as_os_str().as_bytes()), .1.as_secs())]
     Busy(PathBuf, Duration),

@@ -133,10 +133,7 @@ pub enum LoadError {
     },
     /// It exists and cannot be read.
     #[error("`{path}` cannot be read: {message}")]
-    Unreadable {
-        path: RepoPath,
-        message: String,
-    },
+    Unreadable { path: RepoPath, message: String },
     /// `--contract` names a file outside the repository.
     #[error("the contract `{0}` is not inside the repository")]
     Outside(String),

@@ -74,10 +74,7 @@ pub enum Message<'a> {
         again: &'a mut Option<u64>,
     },
     /// A part of the job has been done.
-    IoFinished {
-        at: u64,
-        done: IoResult,
-    },
+    IoFinished { at: u64, done: IoResult },
     /// vplan is about to stop itself (SIGTSTP); everything it runs has been stopped.
     Suspended,
     /// vplan goes on.

@@ -238,10 +238,8 @@ fn repair(
 /// The state that lasts over all plans of a run.
 #[derive(Default)]
 pub(super) struct Rounds {
-    /// The logs of the last tries, by step id.
-    logs: BTreeMap<String, String>,
-    /// The programs that were started last, by step id.
-    programs: BTreeMap<String, Word>,
+    /// What the last tries left, by step id.
+    tries: BTreeMap<String, LastTry>,
     /// Each file that was started, by path.
     resolved: BTreeMap<Word, ProgramRecord>,
     /// Files that have not been read yet.
@@ -250,16 +248,23 @@ pub(super) struct Rounds {
     pub refusals: Vec<Refusal>,
     /// Variables that steps were not given, by name.
     pub withheld: BTreeMap<String, Withheld>,
-    /// How steps were confined in their last try, by step id.
-    confined: BTreeMap<String, Confined>,
-    /// How far it is known that steps depend on their `inputs` alone, by step id.
-    inputs: BTreeMap<String, InputsBasis>,
     /// Where steps were executed, by step id, in a run that may execute some elsewhere.
     places: BTreeMap<String, Place>,
-    /// The programs that were started elsewhere, by step id.
-    elsewhere: BTreeMap<String, ProgramRecord>,
     /// The steps that were executed here because there was no answer from elsewhere.
     fallen_back: BTreeSet<String>,
+}
+
+/// What the last try of a step left for its record.
+#[derive(Default)]
+struct LastTry {
+    log: Option<String>,
+    /// The program that was started last, in this try or an earlier one.
+    program: Option<Word>,
+    /// The program that was started elsewhere.
+    elsewhere: Option<ProgramRecord>,
+    confined: Option<Confined>,
+    /// How far it is known that the step depends on its `inputs` alone.
+    inputs: Option<InputsBasis>,
 }
 
 impl Rounds {
@@ -302,31 +307,24 @@ impl Rounds {
 
     fn attach(&self, records: &mut [StepRecord]) {
         for record in records.iter_mut().filter(|r| r.tries > 0) {
-            record.log = record
-                .log
-                .take()
-                .or_else(|| self.logs.get(&record.id).cloned());
-            record.place = record
-                .place
-                .take()
-                .or_else(|| self.places.get(&record.id).cloned());
-            let started = self
-                .programs
-                .get(&record.id)
-                .and_then(|path| self.resolved.get(path));
-            let elsewhere = self.elsewhere.get(&record.id);
-            record.program = (record.program.take()).or_else(|| elsewhere.or(started).cloned());
-            let confined = self.confined.get(&record.id);
-            record.sandbox = record.sandbox.take().or_else(|| confined.cloned());
-            record.inputs = record
-                .inputs
-                .or_else(|| self.inputs.get(&record.id).copied());
+            let place = || self.places.get(&record.id).cloned();
+            record.place = record.place.take().or_else(place);
+            let Some(last) = self.tries.get(&record.id) else {
+                continue;
+            };
+            let started = last.program.as_ref();
+            let started = started.and_then(|path| self.resolved.get(path));
+            let program = || last.elsewhere.as_ref().or(started).cloned();
+            record.program = record.program.take().or_else(program);
+            record.log = record.log.take().or_else(|| last.log.clone());
+            record.sandbox = record.sandbox.take().or_else(|| last.confined.clone());
+            record.inputs = record.inputs.or(last.inputs);
         }
     }
 
-    fn started(&mut self, id: &str, program: &Program) -> Word {
+    /// Takes a program that was started, to be digested later. Returns its path.
+    fn started(&mut self, program: &Program) -> Word {
         let path = Word::new(program.path.as_os_str().as_bytes());
-        self.programs.insert(id.to_owned(), path.clone());
         if let btree_map::Entry::Vacant(entry) = self.resolved.entry(path.clone()) {
             entry.insert(ProgramRecord {
                 digest: None,
@@ -441,39 +439,29 @@ impl Table<'_, '_, '_> {
         let log = finished
             .and_then(|f| f.log.as_ref())
             .map(|name| format!("logs/{name}"));
+        let mut program = None;
         if let Some(finished) = finished {
-            self.rounds.withheld.extend(
-                finished
-                    .withheld
-                    .iter()
-                    .map(|w| (w.name.clone(), w.clone())),
-            );
-            match &finished.confined {
-                Some(confined) => self.rounds.confined.insert(id.clone(), confined.clone()),
-                None => self.rounds.confined.remove(&id),
-            };
-            match finished.inputs {
-                Some(inputs) => self.rounds.inputs.insert(id.clone(), inputs),
-                None => self.rounds.inputs.remove(&id),
-            };
+            let rounds = &mut *self.rounds;
+            let withheld = finished.withheld.iter();
+            rounds
+                .withheld
+                .extend(withheld.map(|w| (w.name.clone(), w.clone())));
             if let Some(place) = &finished.place {
                 if place.reason.is_some() && !self.state.is_sent(step) {
-                    self.rounds.fallen_back.insert(id.clone());
+                    rounds.fallen_back.insert(id.clone());
                 }
-                self.rounds.places.insert(id.clone(), place.clone());
+                rounds.places.insert(id.clone(), place.clone());
             }
-            match &finished.program_elsewhere {
-                Some(program) => self.rounds.elsewhere.insert(id.clone(), program.clone()),
-                None => self.rounds.elsewhere.remove(&id),
-            };
-            match &log {
-                Some(log) => self.rounds.logs.insert(id.clone(), log.clone()),
-                None => self.rounds.logs.remove(&id),
+            program = finished.program.as_ref().map(|p| rounds.started(p));
+            let last = rounds.tries.entry(id.clone()).or_default();
+            *last = LastTry {
+                log: log.clone(),
+                program: program.clone().or(last.program.take()),
+                elsewhere: finished.program_elsewhere.clone(),
+                confined: finished.confined.clone(),
+                inputs: finished.inputs,
             };
         }
-        let program = finished
-            .and_then(|f| f.program.as_ref())
-            .map(|p| self.rounds.started(&id, p));
         let record = self.state.last_try(step);
         if let Some(recall) = self.recall {
             recall.ended(planned, record);

@@ -68,15 +68,10 @@ pub enum ChangeError {
     },
     /// `--base auto`, and a commit is required where everything counts as changed.
     #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
-    CiWhole {
-        why: String,
-    },
+    CiWhole { why: String },
     /// The event file of the job cannot be read.
     #[error("the event file `{}` cannot be read: {}", visible(.path.as_bytes()), visible(.message.as_bytes()))]
-    CiEvent {
-        path: String,
-        message: String,
-    },
+    CiEvent { path: String, message: String },
     /// The commit to compare with is not in this clone.
     #[error("{}", .0.message())]
     Lacking(Box<Lacking>),
