@@ -41,7 +41,7 @@ enum Durability {
     Everything,
 }
 
-/// A file for everybody whom the umask allows to read it.
+/// A file that anyone may read, as far as the umask allows.
 pub const DOCUMENT: Keeping = Keeping {
     mode: Mode::from_raw_mode(0o644),
     durability: Durability::Everything,
@@ -85,7 +85,7 @@ pub const REMEMBERED: Keeping = Keeping {
     ..CACHED
 };
 
-/// Such a file for everybody whom the umask allows to read it.
+/// A cached file that anyone may read, as far as the umask allows.
 pub const CACHED_FOR_ALL: Keeping = Keeping {
     mode: DOCUMENT.mode,
     ..REMEMBERED

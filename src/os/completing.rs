@@ -17,8 +17,8 @@ pub struct Question {
     pub separator: String,
 }
 
-/// Returns what is asked: the variable is set, and the arguments are `--` and a command line, which
-/// no command line of a user's is. An inherited variable alone turns no run into an answer.
+/// Returns the request: the variable must be set, and the arguments must be `--` and a command
+/// line. Users never call vplan that way, so an inherited variable alone has no effect.
 #[must_use]
 pub fn question(arguments: &[OsString]) -> Option<Question> {
     let (dashes, words) = arguments.get(1..)?.split_first()?;

@@ -45,7 +45,7 @@ pub struct Environment {
 pub struct StepEnvironment {
     /// All variables, PATH included.
     pub variables: Variables,
-    /// The folders in which its programs are looked for, from PATH.
+    /// The search path for its programs, from PATH.
     pub search: SearchPath,
     /// Values that were granted and must be masked.
     pub secrets: Secrets,
@@ -94,7 +94,7 @@ impl Environment {
         )
     }
 
-    /// Returns the folders in which programs are looked for.
+    /// Returns the directories that are searched for programs.
     #[must_use]
     pub fn search(&self) -> &SearchPath {
         &self.search
@@ -383,8 +383,7 @@ mod tests {
 
     #[test]
     fn env_contract_alone_grants_nothing() {
-        // Granted, inherited, requested, and what is passed besides HOME, LC_ALL and PATH; what is
-        // withheld.
+        // Granted, inherited, requested; passed in addition to HOME, LC_ALL and PATH; withheld.
         for (grants, inherit, asked, passed, withheld) in [
             (&[][..], false, &[][..], "", ""),
             (&[], false, &["MY_FLAG"], "MY_FLAG", ""),

@@ -32,7 +32,7 @@ const UNHELD: u8 = 126;
 pub struct HeldFiles {
     /// The folders in which it may change everything else: absolute paths.
     pub writable: Vec<PathBuf>,
-    /// Files and folders below them that stay as they are. What is not there is left out.
+    /// Files and folders below `writable` that must not change. Missing ones are omitted.
     pub kept: BTreeSet<PathBuf>,
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use vplan_base::word::{Word, visible};
 use vplan_check::confine::{Confinement, Guarantee, OutsideRequest, SandboxLevel, toolchains};
 
-/// The most links that a path may lead over (path_resolution(7)).
+/// Maximum number of links in a path (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// What is outside of the repository, seen from a run.
@@ -25,7 +25,7 @@ pub struct Outside {
     known: Mutex<SeenPlaces>,
 }
 
-/// What was seen, as long as nothing runs that may change it.
+/// Cached places. They are valid while no step runs that may change them.
 #[derive(Debug, Default)]
 struct SeenPlaces {
     /// How many steps run that may.
@@ -35,8 +35,8 @@ struct SeenPlaces {
     places: BTreeMap<Sought, Arc<Places>>,
 }
 
-/// What places are looked for by: the folders of programs that are not in the repository, what `reads` names,
-/// and the first word of the command, where it counts.
+/// Cache key of places: the folders of programs outside the repository, the values of `reads`, and
+/// the first word of the command, where it matters.
 type Sought = (Vec<PathBuf>, Vec<String>, Option<Vec<u8>>);
 
 /// Places outside of the repository that a step may read, each without links.
@@ -46,7 +46,7 @@ pub struct Places {
     pub toolchains: BTreeSet<PathBuf>,
     /// What `reads` names.
     pub named: BTreeSet<PathBuf>,
-    /// The names under which they are known besides: what leads over links to one.
+    /// Links that lead to one of them: further names of the same places.
     pub links: BTreeSet<PathBuf>,
     outermost: OnceLock<Vec<PathBuf>>,
 }
@@ -103,8 +103,8 @@ impl Outside {
         (known.changing == 0).then_some(known.begun)
     }
 
-    /// Returns what a step may read outside of the repository. Where folders of programs in the repository, and
-    /// a program that is named by its path, lead is looked at each time.
+    /// Returns what a step may read outside of the repository. Program folders in the repository,
+    /// and a program given by path, are resolved anew each time.
     ///
     /// # Errors
     /// What `reads` names is in the repository, or the repository in it. For people.
@@ -192,7 +192,7 @@ impl Outside {
         Ok(places)
     }
 
-    /// Adds what one step has besides: for its program, and for folders of programs in the repository.
+    /// Adds the places of one step: those of its program, and program folders in the repository.
     fn with_program(
         &self,
         usual: &Arc<Places>,
@@ -347,7 +347,7 @@ fn is_unconfined(confinement: Confinement) -> bool {
     confinement.level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
 }
 
-/// Follows the links of paths. What is on the way to several of them is looked at once.
+/// Follows the links of paths. Directories that several paths share are read once.
 #[derive(Default)]
 struct Ways {
     /// What was found at a path to which no links lead; `None` where nothing is.
@@ -362,8 +362,8 @@ enum PathPart {
 }
 
 impl Ways {
-    /// Returns a path without links: what `canonicalize` gives, but that a file with `..` behind it passes for a
-    /// folder. `None` where nothing is there.
+    /// Returns a path without links. Like `canonicalize`, but a file followed by `..` counts as a
+    /// folder. `None` if nothing is there.
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
         let mut left = LINKS;
         self.walk(Path::new("/"), path, &mut left)
@@ -538,7 +538,7 @@ mod tests {
         outside.started(held);
         assert!(!leads_to(&search, "b/bin"));
         outside.ended(held);
-        // What a confined step may change is looked at each time.
+        // What a confined step may change is resolved anew each time.
         let with_tools = search.with_tools(&root, &tools);
         assert!(leads_to(&with_tools, "a/bin") && !leads_to(&with_tools, "b/bin"));
         link("tree/tools", "b/bin");

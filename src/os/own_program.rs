@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The first argument of a process that ends when its parent does; the second is the parent's
 /// process id. No user types it.
 const ARGUMENT: &str = "__end-with";
-/// The largest output that is read, in bytes.
+/// Limit of the output that is read, in bytes.
 const MOST: u64 = 64 << 20;
 /// The time that a run has to end its steps after a signal; it gets two.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -37,8 +37,8 @@ pub struct ProgramOutput {
     pub stderr: Vec<u8>,
 }
 
-/// Removes from a command line what [`run`] put into it. From then on this process is asked to end
-/// when its parent ends, in any way. `None` where the parent has ended already.
+/// Removes the arguments that [`run`] added. From then on the system signals this process when its
+/// parent ends, however it ends. `None` if the parent has already ended.
 #[must_use]
 pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     let own = arguments.get(1).is_some_and(|word| word == ARGUMENT);
@@ -79,9 +79,9 @@ pub fn with_enough_stack<T: Send>(run: impl Fn() -> T + Sync) -> T {
     })
 }
 
-/// Runs this program with other arguments. At the time limit it is asked to end, which ends the
-/// processes of its steps, and is killed if it does not. It does not outlive this process: its
-/// first call asks the system for that.
+/// Runs this program with other arguments. At the time limit it gets a signal to end, which also
+/// ends the processes of its steps. If it stays, it is killed. It does not outlive this process: it
+/// first requests a signal for the end of its parent.
 ///
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
@@ -89,8 +89,7 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput>
     run_until(arguments, None, limit, &|| false)
 }
 
-/// Runs this program as [`run`] does, with one more variable, and ends it also when it is asked to
-/// stop.
+/// Like [`run`], with one more variable. Also ends the program on a stop request.
 ///
 /// # Errors
 /// It cannot be started, or its output cannot be kept.
@@ -182,7 +181,7 @@ pub fn program() -> io::Result<PathBuf> {
     }
 }
 
-/// Waits for the child's end, at most for `limit`, and until it is asked to stop.
+/// Waits for the child to end, for `limit` at most, or until a stop request.
 fn wait(
     child: &mut Child,
     limit: Duration,

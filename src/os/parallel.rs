@@ -69,7 +69,7 @@ pub fn each<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Ve
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Work of which more is found while it is done, for as many threads as come.
+/// A work queue for any number of threads, which may add work while they run.
 pub struct SharedWork<T> {
     todo: Mutex<Todo<T>>,
     changed: Condvar,

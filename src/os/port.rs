@@ -1,10 +1,11 @@
 //! A port of this machine for a program that listens on it.
 //!
-//! A program can only bind a port that no process holds, so it is free for a moment between the choice
-//! and the program's start. Three things keep that moment from mattering: the port is taken from a
-//! range from which the system takes none by itself; two vplans never choose the same, because the
-//! number is held as the name of a socket that goes with the process; and who starts the program
-//! can see whether another process has the port ([`Port::is_free`]), and choose another one.
+//! A program can only bind a port that no process holds, so the port is free for a moment between
+//! the choice and the program's start. Three measures make that moment harmless. The port comes
+//! from a range that the system does not assign by itself. Two vplans never choose the same one,
+//! because the number is reserved as the name of a socket that disappears with the process. And the
+//! caller can check whether another process has taken the port ([`Port::is_free`]), and choose
+//! another one.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

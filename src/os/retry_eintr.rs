@@ -11,7 +11,7 @@ use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
 use std::ops::Range;
 
-/// The bytes of entries that are asked for at once.
+/// Buffer size for listing a directory, in bytes.
 const LISTED: usize = 32 << 10;
 /// A mode's bits below those of the kind of file.
 const KIND_SHIFT: u32 = 12;
@@ -79,7 +79,7 @@ impl FolderEntries {
         self.entries.iter().map(entry)
     }
 
-    /// Finds out what the entries are of which the system has not told it.
+    /// Determines the kinds of entries for which the system gave none.
     pub fn tell_kinds(&mut self, folder: impl AsFd) {
         for (name, kind) in &mut self.entries {
             let name = self.names.get(name.clone()).unwrap_or_default();

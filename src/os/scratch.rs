@@ -1,5 +1,5 @@
-//! Temporary folders. A killed process leaves its folder behind; the next one that makes one of the
-//! same kind removes it.
+//! Temporary folders. If a process is killed, its folder stays; the next process that makes a
+//! folder of the same kind removes it.
 
 use crate::parallel::locked;
 use crate::retry_eintr::{self, open_folder, read_dir};

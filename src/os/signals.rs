@@ -62,7 +62,7 @@ impl Signals {
     /// Whether one has come that asks this process to end. Does not wait for it.
     pub async fn ask_to_end(&mut self) -> bool {
         let one_comes = async { while !asks_to_end(self.next().await) {} };
-        // What has come is seen when the runtime looks, which it does while this yields.
+        // The runtime polls for signals while this yields.
         let soon = async {
             for _ in 0..2 {
                 tokio::task::yield_now().await;
@@ -86,8 +86,9 @@ impl Drop for Signals {
     }
 }
 
-/// Runs work that asks now and then whether this process was asked to end (SIGINT, SIGTERM, SIGHUP),
-/// which it is not meanwhile. Where signals cannot be received they have their usual effect.
+/// Runs work that can poll whether this process got a signal to end (SIGINT, SIGTERM, SIGHUP).
+/// Until the work returns, such a signal does not end the process. If signals cannot be received,
+/// they keep their usual effect.
 pub fn while_listening<T>(work: impl FnOnce(&dyn Fn() -> bool) -> T) -> T {
     let (asked, over) = (AtomicBool::new(false), Notify::new());
     let listen = || {

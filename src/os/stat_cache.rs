@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use vplan_base::canon::{Digest, Hasher};
 
-/// The least age of a file's times: more than the coarsest clock of a file system, in nanoseconds.
+/// Minimum age of a file's times, in nanoseconds: more than the coarsest clock of a file system.
 const SETTLED: i128 = 2_500_000_000;
 /// The time by which a kernel's clock of files lags at most, in nanoseconds.
 const TICK: i128 = 20_000_000;
-/// The most files that are remembered.
+/// Maximum number of remembered files.
 const MOST: usize = 1_000_000;
 /// The cost of opening a file, in bytes that could be read meanwhile.
 pub const OPENING: u64 = 8 << 10;

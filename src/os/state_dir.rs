@@ -29,7 +29,7 @@ pub enum StateError {
     /// Neither the command line nor the environment names one.
     #[error("there is no place for vplan's state: neither `XDG_STATE_HOME` nor `HOME` says where")]
     Nowhere,
-    /// It belongs to another user, or is no folder.
+    /// It belongs to another user, or is not a folder.
     #[error("`{}` is not a directory of this user's own", visible_path(.0))]
     Foreign(PathBuf),
     /// The system refuses.
@@ -38,7 +38,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// Returns how to mend it.
+    /// Returns the help for the message.
     #[must_use]
     pub fn help(&self) -> &'static str {
         "`--state-dir DIR` keeps it in another place"
@@ -112,7 +112,7 @@ fn enter(path: &Path) -> Result<Option<StateDir>, StateError> {
     let folder = match open(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW) {
         Ok(folder) => folder,
         Err(Errno::NOENT) => return Ok(None),
-        // The entry is no folder; otherwise something above it is none.
+        // Either the entry is not a folder, or something above it is not.
         Err(Errno::NOTDIR | Errno::LOOP) if path.symlink_metadata().is_ok() => {
             return Err(StateError::Foreign(path.to_owned()));
         }

@@ -253,15 +253,15 @@ impl View {
     }
 }
 
-/// Whether this process runs in a view of this repository. The variable alone makes none: what is
-/// claimed of a repository that is no overlay is ignored.
+/// Whether this process runs in a view of this repository. The variable alone does not suffice: it
+/// is ignored for a repository that is not on an overlay.
 #[must_use]
 pub fn is_inside(root: &Path) -> bool {
     variable().is_some_and(|(_, dir)| is_tree_of(root, &dir) || files::is_overlay(root))
 }
 
-/// Returns the repository of which the work tree at `root` is a checkout, if this process runs in
-/// one. `state`: where vplan keeps its state, and every checkout.
+/// Returns the repository that the work tree at `root` was checked out from, if this process runs
+/// in such a checkout. `state`: vplan's state directory, which holds every checkout.
 #[must_use]
 pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
     let (real, dir) = variable()?;

@@ -1,9 +1,9 @@
 //! Tells which files of some folders are written, made, removed or renamed, by the system's own
 //! watches (inotify).
 //!
-//! They only say where to look again, and when. A write through a second link outside of the
-//! folders is not told, nor one by another machine of a shared file system: who believes in
-//! silence looks once more at the end.
+//! They only tell where to look again, and when. A write through a second link outside of the
+//! folders gives no message, nor does a write by another machine on a shared file system. So
+//! silence proves nothing: the caller scans once more at the end.
 
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use vplan_base::path::RepoPath;
 
-/// The most folders that are watched; the system keeps a kilobyte for each.
+/// Maximum number of watched folders; the system keeps a kilobyte for each.
 const MOST: usize = 20_000;
 /// The number of bytes that are read at once: some hundred messages.
 const BUFFER: usize = 64 << 10;
 
-/// A file or folder of which something was told.
+/// A file or folder that a message was about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ToldChange {
     pub path: RepoPath,
@@ -30,7 +30,7 @@ pub struct ToldChange {
 pub struct Watches {
     inotify: Option<OwnedFd>,
     folders: BTreeMap<i32, RepoPath>,
-    /// Whether messages were lost, or cannot be had: then nothing is watched any more.
+    /// Whether messages were lost, or cannot be received. Then nothing is watched any longer.
     is_lost: bool,
 }
 
@@ -68,8 +68,8 @@ impl Watches {
         }
     }
 
-    /// Takes what was told since the last time; `None` when messages were lost. What a process did
-    /// before it ended is told by then.
+    /// Takes the messages since the last call; `None` if messages were lost. By the time a process
+    /// has ended, all messages about its writes are there.
     pub fn told(&mut self) -> Option<Vec<ToldChange>> {
         if self.is_lost {
             return None;

@@ -22,7 +22,7 @@ use vplan_base::unit::show_size;
 /// The reason why a file of the repository was not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such file, also behind a symlink to nothing or to itself.
+    /// The file does not exist, or a symlink leads nowhere or to itself.
     #[error("there is no such file")]
     Missing,
     /// A symlink on the way leads out of the repository.
@@ -50,11 +50,11 @@ pub struct Beneath {
 pub struct Inspection {
     /// Whether the path itself is a symlink.
     pub symlink: bool,
-    /// The file behind it, symlinks followed.
+    /// The target file, after following symlinks.
     pub target: Result<Target, ReadError>,
 }
 
-/// The file behind a path.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub kind: Kind,
@@ -371,7 +371,7 @@ impl Beneath {
         self.resolve(&above, OFlags::PATH | OFlags::DIRECTORY)
     }
 
-    /// Opens a folder that is no symlink itself, to list it.
+    /// Opens a folder to list it. A symlink is refused.
     ///
     /// # Errors
     /// Errors of the system.

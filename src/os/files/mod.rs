@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 use vplan_base::path::RepoPath;
 
-/// The most files that a walk lists.
+/// Maximum number of files that a walk lists.
 pub const MAX_FILES: usize = 1_000_000;
 /// `OVERLAYFS_SUPER_MAGIC` (statfs(2)).
 const OVERLAY: u64 = 0x794c_7630;
@@ -41,11 +41,10 @@ pub fn directory_identity(path: &Path) -> Option<String> {
     Some(format!("{}-{}", found.ino(), made.unwrap_or_default()))
 }
 
-/// Opens a regular file that is no symlink itself. Never blocks, as a pipe would, and opens no
-/// device.
+/// Opens a regular file; a symlink is refused. Never blocks, as a pipe would, and opens no device.
 ///
 /// # Errors
-/// Errors of the system; `InvalidInput` for everything that is no regular file.
+/// Errors of the system; `InvalidInput` for anything but a regular file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     Ok(plain(CWD, path)?.0)
 }
@@ -159,7 +158,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     File::create(path)
 }
 
-/// Reads a regular file that is no symlink, at most `cap` bytes.
+/// Reads a regular file, at most `cap` bytes; a symlink is refused.
 ///
 /// # Errors
 /// As [`open_plain`]; `FileTooLarge` when there is more.

@@ -23,7 +23,7 @@ use vplan_base::word::Word;
 /// A question, and the program to ask.
 pub struct Ask<'a> {
     pub root: &'a Root,
-    /// The folders in which the program is looked for.
+    /// The directories that are searched for the program.
     pub search: &'a SearchPath,
     /// The program and its arguments.
     pub argv: &'a [Word],
@@ -33,7 +33,7 @@ pub struct Ask<'a> {
     pub question: &'a [u8],
     /// The time limit.
     pub limit: Duration,
-    /// The most bytes of an answer.
+    /// Limit of the answer, in bytes.
     pub most: usize,
     /// By which another thread stops it.
     pub stop: Option<&'a StopRequest>,
@@ -48,7 +48,7 @@ pub enum NoAnswer {
     /// Its time was up.
     #[error("it did not answer within its time limit and was stopped")]
     TimedOut,
-    /// It was asked to stop.
+    /// Another thread stopped it.
     #[error("it was stopped")]
     Stopped,
     /// It wrote too much.
@@ -64,7 +64,7 @@ pub enum NoAnswer {
     },
 }
 
-/// The most bytes of standard error that are kept: its end.
+/// Limit of the kept standard error, in bytes; its end is kept.
 const STDERR: usize = 4096;
 /// The time that a supervisor has to obey a kill, before it is ended itself.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
@@ -72,7 +72,7 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 /// Asks, and waits for the answer. In any case no process of the program is left.
 ///
 /// # Errors
-/// There is no answer.
+/// The program gave no answer.
 pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
     let failed = |error: io::Error| NoAnswer::NotStarted(message_of(&error));
     let input = memory(what.question).map_err(failed)?;
@@ -113,7 +113,7 @@ struct Talk {
     stderr: Vec<u8>,
     /// The reason why it was stopped, if it was.
     wrong: Option<NoAnswer>,
-    /// What it was asked to do by another thread.
+    /// The stop level that another thread requested.
     stopped: StopLevel,
 }
 

@@ -32,7 +32,7 @@ use vplan_check::output::{Expected, Scan};
 /// The parameters of a try.
 pub struct Try<'a, 'f> {
     pub root: &'a Root,
-    /// The folders in which programs are looked for.
+    /// The directories that are searched for programs.
     pub search: &'a SearchPath,
     /// The working directory.
     pub dir: &'a RepoPath,
@@ -46,7 +46,7 @@ pub struct Try<'a, 'f> {
     pub secrets: &'a Secrets,
     /// The place of the log, if there is one.
     pub log: Option<LogPlace<'f>>,
-    /// The most bytes of output that the log keeps.
+    /// Limit of the output in the log, in bytes.
     pub max_output: u64,
     /// The last bytes of output, for a live view.
     pub live: Option<Arc<Live>>,
@@ -73,7 +73,7 @@ pub struct AttemptResult {
     pub log_error: Option<io::Error>,
     /// Processes that could not be ended (another user's).
     pub survivors: u32,
-    /// What it was seen to do, if it was to be observed and was started.
+    /// Its observed effects, if it was to be observed and was started.
     pub observed: Option<Observed>,
     /// Whether its program was started, as far as is known.
     pub has_started: bool,
@@ -91,7 +91,7 @@ impl Default for Buffer {
 
 /// The default capacity of a pipe (pipe(7)).
 const PIPE: usize = 64 * 1024;
-/// The largest capacity that a pipe may be given.
+/// Limit for the capacity of a pipe, in bytes.
 const LARGE_PIPE: usize = 1024 * 1024;
 
 /// A try that is running.
@@ -101,7 +101,7 @@ pub struct Attempt<'f> {
     readers: [Reader; 2],
     capture: Capture<'f>,
     answer: Option<SupervisorAnswer>,
-    /// The file for what it is seen to do, if it is observed.
+    /// The file for its observed effects, if it is observed.
     observed: Option<OwnedFd>,
 }
 
@@ -346,11 +346,11 @@ pub(super) struct Launched {
     pub supervisor: Supervisor,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-    /// The file for what the step is seen to do, if it is observed.
+    /// The file for the observed effects of the step, if it is observed.
     pub observed: Option<OwnedFd>,
 }
 
-/// Reads what a step was seen to do.
+/// Reads the observed effects of a step.
 fn observed(file: OwnedFd, is_lost: bool) -> Observed {
     let mut text = Vec::new();
     let mut file = File::from(file);

@@ -14,10 +14,10 @@ use vplan_check::output::Scan;
 use vplan_check::output::reader::Stream;
 use vplan_check::reading::Reading;
 
-/// The most bytes of a stream's beginning, and of its end, that are kept in memory.
+/// Limit for the kept beginning of a stream, and for its end, in bytes of memory each.
 pub(crate) const CAPTURE_LIMIT: usize = 64 * 1024;
 
-/// The most of the last bytes that a live view shows.
+/// Limit of the last output in a live view, in bytes.
 const LIVE: usize = 512;
 
 /// The place of a step's log.
@@ -36,7 +36,7 @@ pub struct Live {
     wanted: Option<TextSearch>,
 }
 
-/// A text that is looked for in each stream.
+/// A text that each stream is searched for.
 #[derive(Debug)]
 struct TextSearch {
     text: Vec<u8>,

@@ -119,7 +119,7 @@ pub(super) enum Stage {
     Loopback,
     /// The first process of its namespaces.
     Init,
-    /// Its files are put together.
+    /// Building its root of files.
     Root,
     /// It starts in its folder.
     Directory,
@@ -219,7 +219,7 @@ impl Confine {
         &self.held
     }
 
-    /// Prepares that these guarantees hold. What the step may change and read is said afterwards.
+    /// Prepares these guarantees. The files that the step may change and read are added later.
     ///
     /// # Errors
     /// The system knows no such rules, or gives no user namespace.

@@ -1,4 +1,4 @@
-//! Programs that the kernel runs at each system call (seccomp(2)): how one is put together.
+//! Programs that the kernel runs at each system call (seccomp(2)), and how one is assembled.
 
 use super::sys::Instruction;
 
@@ -44,7 +44,7 @@ pub(super) fn answer(what: u32) -> Instruction {
     instruction(RETURN, what, [0, 0])
 }
 
-/// The place of the lower half of an argument; the upper half is behind it.
+/// Offset of an argument's low 32 bits; the high bits follow.
 pub(super) fn argument(index: usize) -> u32 {
     ARGUMENTS + 8 * u32::try_from(index).unwrap_or(0)
 }

@@ -1,10 +1,10 @@
 //! Frames between vplan and a supervisor, on a stream socket: a length, a tag, a body, and
 //! descriptors with it.
 //!
-//! INVARIANT (only its supervisor ends a step): an answer carries the number of the start that it
-//! is about, and the secret that came with that start. Both ends keep other processes of the same
-//! user out of their memory and descriptors, so that no step knows it; bytes that are no such
-//! answer cost the supervisor its place, and are never the end of a step.
+//! INVARIANT (only its supervisor ends a step): an answer carries the number of its start, and the
+//! secret that came with that start. Both ends protect their memory and descriptors from other
+//! processes of the same user, so that no step knows the secret. If a supervisor sends anything
+//! other than such an answer, it is dropped, and the step is not taken as ended.
 
 use super::confine::Unconfined;
 use super::sealed_files::SealedFiles;
@@ -26,9 +26,9 @@ use std::path::PathBuf;
 /// step that has ended by then must not hit the next.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Start a step. Three descriptors come along: its directory, its standard output, its standard
-    /// error; its standard input, when it has one; and a file for what it is seen to do, when it is
-    /// observed; what it is confined by ([`super::confine::Confine::fds`]).
+    /// Start a step. Descriptors come along: its directory, its standard output, and its standard
+    /// error; its standard input, if it has one; a file for observed effects, if it is observed;
+    /// and what confines it ([`super::confine::Confine::fds`]).
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
@@ -128,7 +128,7 @@ fn decoded<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
     rest.is_empty().then_some(content)
 }
 
-/// The most descriptors of a frame.
+/// Maximum number of descriptors in a frame.
 const FDS: usize = 7;
 
 /// Sends a whole frame; the descriptors ride on its first byte.

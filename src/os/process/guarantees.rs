@@ -32,7 +32,7 @@ const ANOTHER: i32 = 0xfff2;
 /// listens within is, and there are no sockets of other kinds.
 fn loopback() -> Result<(), String> {
     let confine = Confine::new(&[Guarantee::NetworkLoopback]).map_err(|e| e.to_string())?;
-    // Where nothing can listen on this side, nobody is there who could be reached.
+    // If nothing can listen on this side, there is nothing to reach.
     let outside = TcpListener::bind(ANY).ok();
     let address = outside
         .as_ref()

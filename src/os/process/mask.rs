@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use vplan_base::inert::without_escapes;
 
-/// Shorter values are no secrets: masking them would damage ordinary text.
+/// Minimum length of a masked value, in bytes: masking shorter ones would damage ordinary text.
 const LEAST: usize = 8;
 /// The shortest beginning of a secret, in bytes, that is masked at the end of a text that was cut:
 /// fewer bytes give nothing away.
 const BEGINNING: usize = 4;
 /// The mark of a cut (see [`vplan_check::reading::clip`]).
 const CUT: &str = "…";
-/// The most bytes of terminal sequences within a secret through which it is recognised.
+/// Maximum size of terminal sequences within a secret that is still recognised, in bytes.
 const SKIPPED: usize = 4096;
 const ESCAPE: u8 = 0x1b;
 /// The replacement of masked bytes.
@@ -23,8 +23,8 @@ const MARK: &[u8] = b"***";
 pub struct Secrets(Arc<Vec<Vec<u8>>>);
 
 impl Secrets {
-    /// Takes the values; those of less than 8 bytes are left out. A value is also masked as JSON
-    /// and XML spell it, and as it looks without the terminal sequences in it.
+    /// Takes the values, without those of less than 8 bytes. A value is also masked in its JSON and
+    /// XML spellings, and without the terminal sequences in it.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut values: Vec<_> = values.into_iter().collect();
@@ -151,7 +151,7 @@ impl Masker {
         self.held = text;
     }
 
-    /// Ends the stream: the bytes that were held back were no secret.
+    /// Ends the stream: writes the bytes held back, which did not complete a secret.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let text = std::mem::take(&mut self.held);
         self.scan(&text, out, false);

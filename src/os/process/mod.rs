@@ -1,10 +1,11 @@
 //! Starts, limits and reads steps, and makes sure that no process of them is left.
 //!
 //! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
-//! [`pool`] holds them), and talks to it in frames (`frame`). The supervisor starts the step and
-//! ends all that descends from it (`tree`); where that is asked for, it observes it (`observe`), or starts it among namespaces of its own ([`sealed`]). vplan finds the program ([`program`]), reads both
-//! streams and keeps them ([`capture`]), masks granted secrets ([`mask`]), and puts together what
-//! was seen ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
+//! [`pool`] holds them), and sends it frames (`frame`). The supervisor starts the step and ends all
+//! its descendants (`tree`). On request it observes the step (`observe`), or starts it in
+//! namespaces of its own ([`sealed`]). vplan finds the program ([`program`]), reads both streams
+//! and stores them ([`capture`]), masks granted secrets ([`mask`]), and assembles the result
+//! ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
 //!
 //! The containment is `subtree`: nothing outlives its step, whatever it forks, detaches or ignores;
 //! not even when vplan or the supervisor is killed with SIGKILL. What can get away: a step that

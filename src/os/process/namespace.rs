@@ -159,7 +159,7 @@ pub(super) fn enter(user: BorrowedFd<'_>) -> rustix::io::Result<()> {
     move_into_link_name_space(user, Some(LinkNameSpaceType::User))
 }
 
-/// Gives this thread a network of its own, of which nothing is up.
+/// Gives this thread a network of its own, with all its interfaces down.
 ///
 /// # Errors
 /// The system refuses.
@@ -196,7 +196,7 @@ pub(super) fn own_all_but_network() -> rustix::io::Result<()> {
 /// The message that sets the first interface of a network, which is its loopback, up: RTM_NEWLINK, to be
 /// acknowledged, with `IFF_UP` (rtnetlink(7)).
 const UP: [u32; 8] = [32, 0x0005_0010, 1, 0, 0, 1, 1, 1];
-/// The place of the error in an answer (`struct nlmsgerr`), of which 0 is none.
+/// The offset of the error in an answer (`struct nlmsgerr`); 0 means success.
 const ERROR: std::ops::Range<usize> = 16..20;
 
 /// Sets the loopback of this thread's network up.

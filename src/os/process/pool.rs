@@ -206,7 +206,7 @@ impl Pool {
         let mut killed: u32 = 0;
         let until = Instant::now() + SWEEP_TIMEOUT;
         let mut pause = Duration::from_millis(1);
-        // The system hands its children over before its end can be seen.
+        // The system hands over its children before it reports its end.
         while matches!(supervisor.child.try_wait(), Ok(None)) && Instant::now() < until {
             let known = locked(&self.known);
             killed = killed.saturating_add(sweep_orphans(&known, Duration::ZERO));
@@ -252,7 +252,7 @@ impl Supervisor {
     /// gone, or when part of an answer is still to come.
     ///
     /// # Errors
-    /// A message that is no answer to the last start.
+    /// A message that does not answer the last start.
     pub(super) fn receive(&mut self) -> io::Result<Received> {
         if !self.inbox.fill(&self.socket)? {
             return Ok(Received::Gone);
@@ -282,9 +282,9 @@ impl Supervisor {
         self.inbox.is_empty() && polled.is_ok_and(|ready| ready == 0)
     }
 
-    /// Takes the socket on which it takes orders: one that it made itself when no other process
-    /// could reach its descriptors any more. The first one, which it was started with, may have
-    /// been seen by a step.
+    /// Takes the socket on which it receives orders. It makes this one itself, once no other
+    /// process can reach its descriptors. A step may have had access to the first one, which it was
+    /// started with.
     fn own_socket(&mut self) -> io::Result<()> {
         if self.is_ready {
             return Ok(());

@@ -15,7 +15,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::{visible, visible_path};
 use vplan_check::evidence::SpawnError;
 
-/// The folders in which programs are looked for when the caller has no PATH.
+/// The search path for programs if the caller has no PATH.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
 /// A repository's root, held open.
@@ -29,7 +29,7 @@ impl Root {
     /// Opens a root; symlinks on the way to it are followed.
     ///
     /// # Errors
-    /// It is no directory that can be opened.
+    /// It is not a directory, or cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let fd = open_folder(&path)?;
@@ -91,7 +91,7 @@ impl AsFd for Root {
     }
 }
 
-/// The folders that programs are looked for in, and those that were left out.
+/// The directories that are searched for programs, and those that are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
     kept: Vec<PathBuf>,
@@ -99,8 +99,8 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// Splits a PATH: empty and relative entries and those in the repository are left out, because
-    /// a writer of the repository could put a `git` there.
+    /// Splits a PATH. Empty and relative entries and those in the repository are dropped, because a
+    /// writer of the repository could put a `git` there.
     #[must_use]
     pub fn new(root: &Root, path: Option<&[u8]>) -> Self {
         let mut out = Self::default();
@@ -199,7 +199,7 @@ fn modified(of: &std::fs::Metadata) -> i128 {
 /// Finds the program of a step and opens the directory that it starts in.
 ///
 /// # Errors
-/// There is no such program, or no such directory inside the repository.
+/// The program does not exist, or the directory is not inside the repository.
 pub fn resolve(
     root: &Root,
     search: &SearchPath,

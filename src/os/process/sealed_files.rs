@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What exists for a step besides its own `/proc` and `/dev`: absolute paths.
+/// What exists for a step, in addition to its own `/proc` and `/dev`: absolute paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedFiles {
     /// The files and the folders that it can read, with all that is in them.
@@ -67,8 +67,8 @@ impl SealedFiles {
         self.made.join(index.to_string())
     }
 
-    /// Returns where its root is mounted: a folder beside [`SealedFiles::temporary`] that stays empty, since only
-    /// its own namespace sees what is mounted there. So all steps have the same one.
+    /// Returns the mount point of its root: a folder next to [`SealedFiles::temporary`]. It stays
+    /// empty, since only the step's own namespace sees the mount. So all steps share it.
     pub(super) fn new_root(&self) -> PathBuf {
         self.temporary.with_file_name("view")
     }

@@ -1,5 +1,5 @@
-//! The threads of a supervisor that start confined steps. What such a thread starts has its filter of system
-//! calls, which is put together once and not for every step.
+//! The threads of a supervisor that start confined steps. What such a thread starts inherits its
+//! filter of system calls, which is assembled once, not for every step.
 
 use super::confine::{Confine, Unconfined};
 use crate::parallel::locked;

@@ -11,7 +11,7 @@ pub enum StopLevel {
     /// It is not asked to.
     #[default]
     Not,
-    /// It is asked to (SIGTERM).
+    /// Stop with a signal that can be handled (SIGTERM).
     Asked,
     /// Now (SIGKILL).
     Now,
@@ -47,13 +47,13 @@ impl StopRequest {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Returns what is asked for.
+    /// Returns the requested level.
     #[must_use]
     pub fn level(&self) -> StopLevel {
         *self.level.borrow()
     }
 
-    /// Waits until something is asked for.
+    /// Waits for a stop request.
     pub async fn asked(&self) {
         // The sender is here.
         let _ = self
@@ -63,7 +63,8 @@ impl StopRequest {
             .await;
     }
 
-    /// Returns the descriptor that becomes readable when more is asked for, until it is silenced.
+    /// Returns the descriptor that becomes readable at a request for a higher level, until it is
+    /// silenced.
     #[must_use]
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()

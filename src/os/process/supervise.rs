@@ -41,15 +41,16 @@ use std::time::{Duration, Instant};
 /// The first argument that makes vplan a supervisor. No user types it.
 pub const ARGUMENT: &str = "__supervise";
 
-/// The time after a step's end in which its processes may still end before they count as left
-/// behind: a pipeline's last process, a shell's child.
+/// Grace period after a step's end in which its processes may still end without counting as leaked:
+/// a pipeline's last process, a shell's child.
 const LEAK_GRACE: Duration = Duration::from_millis(50);
 /// The time that vplan has to stop a step at its time limit before vplan counts as stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time without the end of a process after which a sweep gives up: another user's processes, a
 /// process stuck in the kernel.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most trapped calls that are answered before orders and ended children are looked at again.
+/// Maximum number of trapped calls that are answered before checking orders and ended children
+/// again.
 const TRAPPED: usize = 64;
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
@@ -62,7 +63,7 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
     if arguments.next().is_none_or(|first| first != ARGUMENT) || arguments.next().is_some() {
         return None;
     }
-    // There is no output to report to; vplan sees the socket close.
+    // There is no output for a message; vplan notices that the socket closes.
     Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() {
         ExitCode::SUCCESS
     } else {
@@ -97,12 +98,12 @@ struct Running {
     timed_out: bool,
     /// The status and the time of its leader's end.
     ended: Option<(i32, Instant)>,
-    /// Whether it was asked to end; the processes that remain are killed later.
+    /// Whether it got SIGTERM; the processes that remain are killed later.
     terminated: bool,
     killed: bool,
     frozen: BTreeSet<ProcessIdentity>,
     swept: BTreeSet<ProcessIdentity>,
-    /// Whether the processes that are ended now were left behind by a leader that ended by itself.
+    /// Whether the processes that are ended now were left over by a leader that ended by itself.
     left: bool,
     leaked: u32,
     /// The time of the last end of a process.
@@ -367,7 +368,7 @@ impl Supervisor {
         }))
     }
 
-    /// Starts a step, confines it and observes it where that is asked for.
+    /// Starts a step; confines and observes it on request.
     fn started(
         &mut self,
         confine: Confine,
@@ -691,7 +692,7 @@ fn hear(running: &mut Running) {
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// The least number that is reaped before orders and running processes are checked again.
+/// Minimum number of processes to reap before orders and running processes are checked again.
 const REAPED: usize = 100;
 
 /// Reaps at most `most` ended processes; returns whether these were all. `None` when no child is
@@ -724,7 +725,7 @@ fn reap(running: &mut Running, most: usize) -> io::Result<Option<bool>> {
     Ok(Some(false))
 }
 
-/// Hands over what a step was seen to do.
+/// Hands over the observed effects of a step.
 fn write_seen(observer: Option<Observer>, to: Option<OwnedFd>) {
     if let Some((observer, to)) = observer.zip(to) {
         observer.finish(to);

@@ -221,8 +221,8 @@ pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
     for number in numbers {
         if number > 2 && keep.iter().all(|k| k.as_raw_fd() != number) {
             // SAFETY: called once, first thing in a new process, when nothing but `keep` owns a
-            // descriptor. The number may be no longer open (the listing's own), which
-            // is asked first.
+            // descriptor. The number may already be closed (it was the listing's own), which is
+            // checked first.
             unsafe {
                 if rustix::io::fcntl_getfd(BorrowedFd::borrow_raw(number)).is_ok() {
                     rustix::io::close(number);
@@ -303,8 +303,9 @@ where
     };
     let flags = SHARE_MEMORY | SHARE_DESCRIPTORS | WAIT_FOR_END | CHILD;
     let (end, argument) = (lowest.wrapping_byte_add(STACK), (&raw mut among).cast());
-    // SAFETY: nothing else uses the stack, and its end is aligned; this thread goes on only once the process
-    // has ended, so what that works with lives as long, and nobody else works with it.
+    // SAFETY: nothing else uses the stack, and its end is aligned. This thread continues only after
+    // the process has ended, so everything that the process uses lives long enough, and no other
+    // thread uses it.
     let helper = unsafe { clone(enter_and_copy::<E, R, T>, end, flags, argument) };
     let helper = Pid::from_raw(helper.max(0)).ok_or_else(io::Error::last_os_error)?;
     while let Err(Errno::INTR) = waitpid(Some(helper), WaitOptions::empty()) {}
@@ -418,7 +419,7 @@ pub(super) fn before_program(
     let _ = unsafe { command.pre_exec(run) };
 }
 
-/// Takes over standard input, which the caller must not use any more.
+/// Takes over standard input. The caller must no longer use it.
 pub(super) fn take_stdin() -> io::Result<OwnedFd> {
     let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
@@ -488,8 +489,8 @@ const SYNC_WAKE_UP: usize = 1;
 const CONTINUE: u32 = 1;
 
 /// Installs a filter of system calls for this thread and what it starts, and returns the listener
-/// that hears of the trapped ones. As far as the system knows how, a call that was heard of is
-/// interrupted by nothing but a SIGKILL, and whoever waits is woken where the answer was given.
+/// for trapped calls. If the system supports it, only SIGKILL interrupts a received call, and a
+/// waiting thread wakes on the CPU that answered.
 pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
     let install = |flags: c_long| -> io::Result<OwnedFd> {
         let program = FilterProgram {
@@ -627,8 +628,8 @@ pub(super) fn answer_trapped(listener: impl AsFd, id: u64, error: Option<i32>) -
     unsafe { ioctl(listener, Updater::<SEND, _>::new(&mut answer)) }.is_ok()
 }
 
-/// Reads memory of another process; returns how much could be read. What lies behind a border
-/// between pages may be missing without an error.
+/// Reads memory of another process; returns how much could be read. Bytes after a page boundary may
+/// be missing without an error.
 pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     const PAGE: usize = 4096;
     let start = usize::try_from(address).map_err(|_| io::ErrorKind::InvalidInput)?;

@@ -7,8 +7,8 @@ use rustix::process::{
 };
 use std::collections::BTreeSet;
 
-/// A process that was seen below this one. Number and start time together name a process, because
-/// numbers are used again.
+/// A process that was found below this one. Number and start time together identify a process,
+/// because numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProcessIdentity {
     pub pid: i32,
@@ -27,8 +27,8 @@ struct Stat {
 }
 
 impl Stat {
-    /// Whether none of its threads runs any more. The state is that of the first thread, which can
-    /// end before the others.
+    /// Whether all its threads have ended. The state is that of the first thread, which can end
+    /// before the others.
     fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
@@ -173,8 +173,8 @@ pub(super) fn has(reached: &BTreeSet<ProcessIdentity>, pid: Pid) -> bool {
         .is_some_and(|seen| seen.pid == pid)
 }
 
-/// Whether it ended by SIGKILL, as everything does that a sweep ends; also a process that was
-/// reached with its group, before it was seen alive.
+/// Whether it ended by SIGKILL, like everything that a sweep ends. This includes a process that was
+/// killed with its group before it was found alive.
 pub(super) fn was_killed(status: WaitStatus) -> bool {
     status.terminating_signal() == Some(Signal::KILL.as_raw())
 }
@@ -185,8 +185,8 @@ pub(super) fn was_killed(status: WaitStatus) -> bool {
 ///
 /// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number
 /// still names it. A child of this very process keeps its number until this process has waited for
-/// it; any other is held by a descriptor first, and its parent is asked for once more after that.
-/// [`Groups`] says why those of children may be killed.
+/// it. Any other process is held by a descriptor first, and its parent is checked once more after
+/// that. [`Groups`] says why those of children may be killed.
 ///
 /// The newest first: of a chain that changes its group with each link only the newest lives, and
 /// reading thousands of dead ones takes longer than a link does.
@@ -283,8 +283,8 @@ pub(super) fn session(pid: Pid) -> Option<i32> {
 /// Processes that it starts itself are in its own session, and no other process can join one, so
 /// that no git that another thread runs is taken for an orphan.
 pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
-    // A child that another thread has waited for is no child any more, and its number may belong to
-    // another process.
+    // A child that another thread has waited for is gone, and its number may belong to another
+    // process.
     let me = rustix::process::getpid().as_raw_pid();
     let now = stat(child).filter(|now| now.parent == me && Some(now.session) != own)?;
     let seen = ProcessIdentity {

@@ -84,7 +84,7 @@ type Row = (
     fn([u64; 6]) -> CallArguments,
 );
 
-/// The calls. Those that only have to do with times, modes, owners and attributes are left out.
+/// The calls. Those that only concern times, modes, owners and attributes are omitted.
 #[rustfmt::skip]
 const CALLS: &[Row] = &[
     // openat, newfstatat, statx: most of all that is trapped.

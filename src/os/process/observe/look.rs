@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The most links that a path may lead over (path_resolution(7)).
+/// Maximum number of links in a path (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// What a path was found to mean.
@@ -68,7 +68,7 @@ impl View {
         self.looked(path, follow, |_| FileKind::File)
     }
 
-    /// Opens a file to read it, without waiting for who may be at the other end of a pipe.
+    /// Opens a file to read it, without waiting for the other end of a pipe.
     pub(super) fn file(&self, path: &[u8]) -> Option<File> {
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = self.opened(path, flags, ResolveFlags::empty());
@@ -233,7 +233,7 @@ fn kind(fd: &OwnedFd) -> FileKind {
     }
 }
 
-/// Returns the path of an open file. `None` when it has none any more.
+/// Returns the path of an open file. `None` if it was deleted.
 fn name_of(fd: &OwnedFd) -> Option<Vec<u8>> {
     let real = link(format!("/proc/self/fd/{}", fd.as_raw_fd()).as_bytes()).ok()?;
     let is_gone = || fstat(fd).is_ok_and(|stat| stat.st_nlink == 0);

@@ -1,14 +1,14 @@
 //! Observes a step: which files it reads, looks for, lists and writes, and what it connects to.
 //!
 //! The step runs under a filter that traps the calls that take a path or the name of a socket
-//! (`calls`). Each waits until its supervisor has read its arguments, looked at the file as the step
-//! will (`look`), and lets it go on; then what was seen is noted (`noted`). What the system opens by
-//! itself to execute a program is found by reading the program (`program`).
+//! (`calls`). Each call waits until the supervisor has read its arguments and resolved the file as
+//! the step will (`look`). Then the call continues, and its effect is noted (`noted`). What the
+//! system opens by itself to execute a program is found by reading the program (`program`).
 //!
-//! Observation restricts nothing but io_uring, whose calls no filter sees: the system answers that
-//! it has none; and, where vplan has no privileges, programs that would gain some by their file
-//! (setuid) do not, which is the condition of a filter. It is no proof: a path can change between the look and the call, and a program that
-//! wants to can hide what it does. What is known to be unseen is a [`Gap`].
+//! Observation restricts only io_uring, whose calls no filter can trap: they fail as unsupported.
+//! Also, a filter requires that programs cannot gain privileges by their file (setuid), unless
+//! vplan has privileges itself. Observation proves nothing: a path can change between the lookup
+//! and the call, and a program can hide its effects on purpose. Known gaps are recorded as [`Gap`].
 //!
 //! Left out: `/proc`, `/sys` and `/dev` (but `/dev/shm`), pipes and files that were removed; times,
 //! modes, owners and attributes.
@@ -44,11 +44,11 @@ use vplan_check::observed::{Gap, Peer};
 
 /// The longest path (`PATH_MAX`).
 const PATH: usize = 4096;
-/// The most names of programs that are remembered.
+/// Maximum number of remembered names of programs.
 const NAMES: usize = 4096;
-/// The most programs that are executed one by another (`#!` of a script of scripts).
+/// Maximum number of programs that execute one another (`#!` of a script of scripts).
 const SCRIPTS: usize = 6;
-/// The most messages of one call that are looked at.
+/// Maximum number of examined messages in one call.
 const MESSAGES: u64 = 1024;
 /// `ENOSYS`.
 const NO_SUCH_CALL: i32 = 38;
@@ -83,7 +83,7 @@ fn root_of(process: &str) -> Option<RootOf> {
     Some((root, mounts.ino()))
 }
 
-/// What a trapped call was seen to ask for.
+/// The observed request of a trapped call.
 enum SeenCall {
     Nothing,
     Gap(fn(Word) -> Gap),
@@ -120,7 +120,7 @@ impl From<Errno> for Unseen {
 /// absolute path of what is executed first.
 ///
 /// The filter holds for a thread and what it starts, so `spawn` is called in a thread of its own,
-/// which ends at once. It is heard here meanwhile: what starts a process opens files too.
+/// which ends at once. Its calls are answered here meanwhile: starting a process opens files too.
 pub(super) fn begin<S>(root: &[u8], program: Vec<u8>, spawn: S) -> (io::Result<Pid>, Observer)
 where
     S: FnOnce() -> io::Result<Pid> + Send + 'static,
@@ -169,7 +169,8 @@ fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
     locked(from).take()
 }
 
-/// Installs the filter for this thread. Who may do so with privileges keeps them for the step.
+/// Installs the filter for this thread. If its privileges suffice for that, the step keeps them;
+/// otherwise `no_new_privs` is set.
 fn trap() -> io::Result<OwnedFd> {
     let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
     let filter = calls::filter(architecture);
@@ -316,7 +317,8 @@ impl Observer {
         let Some(listener) = &self.listener else {
             return;
         };
-        // A thread that waits no more may have been another one's number when it was looked at.
+        // If the thread is no longer waiting, its number may have belonged to another one during
+        // the lookup.
         if !sys::answer_trapped(listener, trapped.id, error) {
             return;
         }
@@ -423,7 +425,7 @@ impl Observer {
         }
     }
 
-    /// Writes what was seen; nothing at all if that fails.
+    /// Writes the observed effects; nothing at all if that fails.
     pub(super) fn finish(self, to: OwnedFd) {
         let file = File::from(to);
         let mut buffered = BufWriter::new(&file);
@@ -520,8 +522,8 @@ fn opened(view: &View, pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Uns
     })
 }
 
-/// Returns a program and all that the system opens to execute it; `cwd`: the folder in which the
-/// interpreter of a script is looked for.
+/// Returns a program and all that the system opens to execute it. `cwd`: the directory that the
+/// interpreter of a script is relative to.
 fn executed(view: &View, path: Vec<u8>, cwd: &[u8]) -> Vec<Looked> {
     let mut all = Vec::new();
     let mut next = Some(path);

@@ -1,4 +1,4 @@
-//! Keeps what a step was seen to do, by place.
+//! Collects the observed effects of a step, by place.
 
 use super::look::{FileKind, Looked};
 use rustix::fs::OFlags;
@@ -7,11 +7,11 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_check::observed::{Gap, Observed, PROGRAMS, Peer, Place, Uses};
 
-/// The most places and sockets that are kept.
+/// Maximum number of places and sockets that are kept.
 const PLACES: usize = 1_000_000;
 
-/// Folders of what is no file: of processes, of the system, of devices. Nothing in them is noted, but
-/// what is below [`SHARED`].
+/// Folders without real files: of processes, of the system, of devices. Nothing in them is noted,
+/// except below [`SHARED`].
 const NO_FILES: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 /// Memory that looks like a folder of files.
 const SHARED: &[u8] = b"/dev/shm/";
@@ -35,7 +35,7 @@ fn is_in(path: &[u8], folder: &[u8]) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// What was seen until now.
+/// The effects observed so far.
 pub(super) struct Noted {
     /// The repository, an absolute path without links.
     root: Vec<u8>,
@@ -127,7 +127,7 @@ impl Noted {
         }
     }
 
-    /// Notes that a file was looked for.
+    /// Notes that the program searched for a file.
     pub(super) fn sought(&mut self, looked: &Looked, program: &Word) {
         if self.is_own(&looked.path) {
             return;

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 pub(super) enum Message {
     /// The step runs.
     Started,
-    /// It does not: the error of its start, and the path of the place that could not be put together, or
+    /// The step did not start: the error, and the path of the place that could not be built, or
     /// nothing.
     Failed(i32, Vec<u8>),
     /// It has ended: its exit code, or the signal that ended it, negated.
@@ -31,7 +31,7 @@ pub(super) enum Message {
 const LENGTH: usize = 5;
 /// The longest path (limits.h).
 const PATH: usize = 4096;
-/// The most descriptors that come with one.
+/// Maximum number of descriptors in a message.
 const FDS: usize = 3;
 
 impl Message {

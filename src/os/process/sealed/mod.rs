@@ -1,10 +1,10 @@
 //! Starts a step that is alone: in namespaces of its own for mounts, processes, communication, the host's
 //! name and, unless it uses the network, the network.
 //!
-//! A supervisor has a process that shares its memory enter the namespaces, and starts a copy of itself in them:
-//! their first process (`init`). That builds the step's root (`root`), starts the step, hands over how it ended,
-//! waits for what the step has left behind, and ends. It dies with its supervisor, and with it all of
-//! them: nothing outlives a step, whoever is killed.
+//! A supervisor has a process that shares its memory enter the namespaces, and starts a copy of
+//! itself in them: their first process (`init`). That process builds the step's root (`root`),
+//! starts the step, reports how it ended, waits for leftover processes, and ends. It dies with its
+//! supervisor, and with it all of them: nothing outlives a step, whichever process is killed.
 
 pub mod attempt;
 mod init;

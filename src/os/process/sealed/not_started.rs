@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub(in crate::process) struct NotStarted {
     /// It could not be confined ([`Unconfined::of_error`]), or its program could not be executed.
     pub error: io::Error,
-    /// What of its files could not be put together, where it was that.
+    /// The path that could not be built, if that was the problem.
     pub place: Option<PathBuf>,
 }
 

@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The most links on the way to a file.
+/// Maximum number of links on the way to a file.
 const LINKS: usize = 40;
 /// The devices that it has, each bound from outside.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -41,7 +41,7 @@ enum Place {
     Same,
     /// A folder of its own, which it can change.
     Own(PathBuf),
-    /// An empty folder for the places below it, which nobody can change.
+    /// An empty, unchangeable folder for the places below it.
     Empty,
 }
 
