@@ -148,7 +148,7 @@ impl Git {
     }
 
     /// Returns the folders of a commit on the way to paths and their entries, by path; the root's
-    /// is empty. A missing folder is left out.
+    /// path is empty. Missing folders are omitted.
     pub(super) fn folders(
         &self,
         commit: &Oid,

@@ -1,5 +1,5 @@
-//! Copies the tracked files into a folder of their own: a work tree beside the repository's, with a
-//! git directory that shares the repository's objects and references.
+//! Copies the tracked files into a separate folder: an additional work tree, with a git directory
+//! that shares the repository's objects and references.
 
 use super::error::GitError;
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
@@ -42,7 +42,8 @@ impl Git {
         Ok(())
     }
 
-    /// Makes a git directory like that of a linked work tree, of which the repository knows nothing.
+    /// Makes a git directory like that of a linked work tree, without registering it in the
+    /// repository.
     fn share(&self, tree: &Path, git_dir: &Path) -> io::Result<()> {
         let layout = self.layout();
         std::fs::create_dir(tree)?;
@@ -78,7 +79,7 @@ impl Git {
     }
 }
 
-/// Copies a tracked file as it is; one that is not there is left out.
+/// Copies a tracked file unchanged; a missing one is skipped.
 fn copy(beneath: &Beneath, tree: &Path, path: &RepoPath, entry: &IndexEntry) -> io::Result<()> {
     if entry.mode == SUBMODULE {
         let is_filled = !beneath.names(path).is_empty();

@@ -22,7 +22,7 @@ use vplan_base::canon::{Digest, Hasher};
 use vplan_os::files;
 use vplan_os::stat_cache::{Stamp, now};
 
-/// The largest file that is converted, and the largest `.gitattributes`, in bytes.
+/// Size limit of a converted file and of a `.gitattributes`, in bytes.
 const MOST: u64 = 256 << 20;
 
 /// The conversion of line ends.
@@ -202,8 +202,8 @@ fn collapse(bytes: &[u8]) -> Vec<u8> {
         let Some(end) = text.iter().position(|b| *b == b'$') else {
             break;
         };
-        // A stamp that does not end on its line is none; and a text that is no stamp of git or an
-        // older tool is content, though git would commit the two alike.
+        // A stamp must end on its line. Text that neither git nor an older tool wrote as a stamp is
+        // content, though git would commit the two alike.
         if let Some(after) = text
             .get(end + 1..)
             .filter(|_| text.iter().take(end).all(|b| is_of_stamp(*b)))

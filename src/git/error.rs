@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use vplan_base::word::{visible, visible_path};
 
-/// The errors of git, with a way out for most of them. An error is never "no changes".
+/// The errors of git, with help for most of them. An error never means "no changes".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
@@ -158,7 +158,7 @@ impl GitError {
         }
     }
 
-    /// Returns the way out, where there is one.
+    /// Returns the help for the message, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {

@@ -40,7 +40,7 @@ pub(crate) const TIMED_OUT: Code = Code("vplan::lock::fetch_timed_out");
 pub(crate) const NO_COMMIT: Code = Code("vplan::lock::no_such_commit");
 /// The remote has no such branch or tag, or both.
 pub(crate) const NO_REF: Code = Code("vplan::lock::no_such_ref");
-/// The object is no commit.
+/// The object is not a commit.
 pub(crate) const NOT_A_COMMIT: Code = Code("vplan::lock::not_a_commit");
 /// The commit has no such file.
 pub const NO_FILE: Code = Code("vplan::lock::no_such_file");

@@ -1,8 +1,8 @@
 //! Names what hides an untracked file from git where no tracked `.gitignore` does.
 //!
 //! Git itself also obeys `.git/info/exclude`, `core.excludesFile`, and any `.gitignore` in the
-//! tree, one that ignores itself among them. Anyone who can write the repository can write these,
-//! but for the ignore file that the user's own configuration names.
+//! tree, even one that ignores itself. Anyone who can write to the repository can write these,
+//! except the ignore file from the user's own configuration.
 
 use super::error::{GitError, unread};
 use super::index::IndexEntry;
@@ -22,7 +22,7 @@ use vplan_os::process::input::memory;
 const COMMAND: &str = "check-ignore";
 /// Number of further attempts while directories are exchanged for links.
 const AGAIN: usize = 5;
-/// The prefix of every path that git is asked about.
+/// The prefix of every path passed to git.
 const HERE: &[u8] = b"./";
 
 /// Folders that known tools make and mostly ignore themselves.
@@ -135,7 +135,7 @@ impl Git {
             return Ok(hidden);
         }
         self.has_readable_rules(others)?;
-        // While directories are exchanged, some paths are gone; they are no part of the tree.
+        // While directories are exchanged, some paths are gone; they are not part of the tree.
         let mut asked = self.check_ignore(others);
         for _ in 0..AGAIN {
             let is_exchanged = |error: &GitError| error.to_string().contains("symbolic link");

@@ -1,6 +1,6 @@
 //! Finds the files that a `.gitignore` hides now and did not hide at the base.
 //!
-//! Both sets of rules are followed side by side, and only below the files that have changed.
+//! Both sets of rules are evaluated in one walk, and only below the files that have changed.
 
 use super::error::GitError;
 use super::object::Oid;
@@ -15,9 +15,9 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_os::files::beneath::Beneath;
 
-/// The most files that are listed.
+/// Maximum number of listed files.
 const MOST: usize = 10_000;
-/// The most directories that are searched.
+/// Maximum number of searched directories.
 const MOST_DIRECTORIES: usize = 100_000;
 
 /// A file that is hidden now.

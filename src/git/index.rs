@@ -77,8 +77,8 @@ fn read_entry(
     previous: &mut Vec<u8>,
 ) -> Option<IndexEntry> {
     let before = cursor.0.len();
-    // Two times, device and inode; behind the mode: owner, group, size. Any process may have
-    // written them.
+    // Two times, device and inode; after the mode: owner, group, size. Any process may have written
+    // them, so they are ignored.
     cursor.take(24)?;
     let mode = cursor.u32()?;
     cursor.take(12)?;
@@ -96,8 +96,8 @@ fn read_entry(
     } else {
         previous.clear();
         previous.extend_from_slice(cursor.until_nul()?);
-        // Entries are padded to a multiple of eight with one to eight NULs, the first of which is
-        // taken already.
+        // Entries are padded to a multiple of eight with one to eight NULs. The first NUL is
+        // already consumed.
         let used = before - cursor.0.len();
         cursor.take(used.next_multiple_of(8) - used)?;
     }

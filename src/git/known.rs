@@ -57,7 +57,7 @@ impl Git {
         Ok(known)
     }
 
-    /// Returns the paths that are no files of a commit, and were files of an earlier one.
+    /// Returns the paths that are not files of a commit, but were files of an earlier one.
     fn deleted_before(
         &self,
         head: &Oid,

@@ -195,21 +195,21 @@ impl Git {
         }
     }
 
-    /// Adds a memory of the contents that were seen: where the state of all repositories is. It
-    /// need not be there, and where it cannot be made, every file is read again. Writing to it
-    /// begins with [`Git::keep`].
+    /// Adds a cache of known contents, below the state directory of all repositories. The directory
+    /// may be missing. If it cannot be made, every file is read again. Writing to it begins with
+    /// [`Git::keep`].
     #[must_use]
     pub fn with_memory(mut self, states: &Path) -> Self {
         self.memory = Arc::new(Memory::at(states, &self.layout.root));
         self
     }
 
-    /// Keeps what was seen so far, and from now on: for a command that writes anyway.
+    /// Stores the cache so far, and updates from now on: for a command that writes anyway.
     pub fn keep(&self) {
         self.memory.keep();
     }
 
-    /// Returns what the last comparison of the work tree with a commit left out.
+    /// Returns the paths that the last comparison of the work tree with a commit skipped.
     #[must_use]
     pub fn unseen(&self) -> Unseen {
         self.memory.unseen()
@@ -379,7 +379,7 @@ impl Git {
     /// for the message.
     ///
     /// # Errors
-    /// There is none; in a shallow clone the error has a way out.
+    /// No common ancestor exists; in a shallow clone the error has a help text.
     pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
         let output = self.call(&[
             "merge-base",
@@ -498,7 +498,7 @@ impl Git {
     }
 
     /// Whether the executable bit of files means something on this file system. The configuration
-    /// (`core.fileMode`) is not believed: any process may have written it.
+    /// (`core.fileMode`) is not trusted: any process may have written it.
     fn has_file_modes(&self) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -552,7 +552,7 @@ const HARDENING: &[&str] = &[
     "safe.bareRepository=explicit",
     "-c",
     "protocol.allow=never",
-    // Whether a name means two things is asked, and a repository may not answer for git.
+    // git must warn of ambiguous names, whatever the repository configures.
     "-c",
     "core.warnAmbiguousRefs=true",
     "--no-optional-locks",

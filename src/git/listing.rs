@@ -1,7 +1,7 @@
 //! Lists all files of a commit, with mode and id, in byte order of their paths.
 //!
-//! `diff-index --cached` would be cheaper, but believes what the index records of whole folders
-//! (its cache of trees).
+//! `diff-index --cached` would be cheaper, but trusts the index's records of whole folders (its
+//! cache of trees).
 
 use super::Git;
 use super::error::GitError;

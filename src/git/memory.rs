@@ -25,11 +25,11 @@ use vplan_os::state_files;
 /// The folder in the state directory.
 const FOLDER: &str = "contents";
 const TABLE: &str = "files";
-/// The largest table, and the largest listing, in bytes.
+/// Size limit of the table, and of a listing, in bytes.
 const MOST: u64 = 512 << 20;
 const LISTING: &str = "tree-";
 const MAGIC: &[u8; 16] = b"vplan listing 2\n";
-/// The most listings that are kept.
+/// Maximum number of stored listings.
 const LISTINGS: usize = 16;
 
 /// A content that was read, with the file's metadata that shows that it is unchanged.
@@ -55,7 +55,7 @@ pub(super) struct Memory {
     unsaved: Mutex<u64>,
     /// Listings that were made before anything was kept.
     listings: Mutex<BTreeMap<Oid, Vec<u8>>>,
-    /// The paths that the last comparison of the work tree left out.
+    /// The paths that the last comparison of the work tree skipped.
     unseen: Mutex<Unseen>,
     /// The work tree as the last comparison found it, with the index that it was found with.
     observed: Mutex<Option<(IndexStamp, Observed)>>,
@@ -73,12 +73,12 @@ impl Memory {
         }
     }
 
-    /// Clears the paths left out; a comparison begins.
+    /// Clears the skipped paths, at the start of a comparison.
     pub(super) fn forget_unseen(&self) {
         *locked(&self.unseen) = Unseen::default();
     }
 
-    /// Adds the paths that a comparison of this repository, or of one inside it, left out.
+    /// Adds the paths that a comparison of this repository, or of one inside it, skipped.
     pub(super) fn add_unseen(&self, more: Unseen) {
         let mut unseen = locked(&self.unseen);
         let Unseen {

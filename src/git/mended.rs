@@ -1,9 +1,9 @@
-//! Brings what was mended in a view of the repository into its index and its work tree: all of it,
-//! or nothing.
+//! Applies the fixes made in a view of the repository to its index and its work tree: all of them,
+//! or none.
 //!
-//! What becomes of each file is written down in the git directory before anything changes. Where
-//! the process is killed meanwhile, the next one completes it: the new contents are among git's
-//! objects, and the old ones are, too, because only files are mended that are as they were staged.
+//! A journal in the git directory records the planned changes before the first one. If the process
+//! is killed meanwhile, the next one completes them. It has all contents among git's objects: the
+//! new ones, and also the old ones, because only files in their staged state are fixed.
 
 use super::Git;
 use super::error::GitError;
@@ -31,7 +31,7 @@ use vplan_os::retry_eintr::{open, open_folder};
 
 /// The file, in the git directory, that says what is being brought in.
 pub(super) const JOURNAL: &str = "vplan-mended";
-/// The largest one that is read, in bytes.
+/// Size limit of the journal, in bytes.
 const MOST: u64 = 256 << 20;
 /// Files of one call of git.
 const AT_ONCE: usize = 500;
@@ -54,7 +54,7 @@ impl Blob {
     }
 }
 
-/// A file that was mended.
+/// A fixed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mended {
     path: RepoPath,
@@ -93,7 +93,7 @@ impl Git {
     /// Adds the new contents of files of this work tree to git's objects.
     ///
     /// # Errors
-    /// Errors of git; a file that is no longer as it was seen.
+    /// Errors of git; a file that has changed since the snapshot.
     pub fn keep_contents(&self, mended: &[Mended]) -> Result<(), MendError> {
         let new: Vec<(&RepoPath, &Blob)> = mended
             .iter()
@@ -116,7 +116,7 @@ impl Git {
         Ok(())
     }
 
-    /// Makes a copy of the index with the mended files in it, and returns git at that index.
+    /// Makes a copy of the index with the fixed files in it, and returns git at that index.
     ///
     /// # Errors
     /// Errors of git; a file whose content in the work tree is not what is staged, such as one that
@@ -153,7 +153,7 @@ impl Git {
         Ok(entries.iter().map(blob).collect())
     }
 
-    /// Puts the mended files into the index, all at once.
+    /// Puts the fixed files into the index, all at once.
     fn stage(&self, mended: &[Mended]) -> Result<(), GitError> {
         let none = "0".repeat(2 * id_length(self)?);
         let line = |file: &Mended| match &file.after {
@@ -176,7 +176,7 @@ impl Git {
         self.start_with(&words, given.into())?.answer().map(drop)
     }
 
-    /// Brings mended files, whose contents are among git's objects, into the index and the work
+    /// Applies fixed files, whose contents are among git's objects, to the index and to the work
     /// tree at `root`, which is the repository's own.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl Git {
         }
     }
 
-    /// Returns the contents of one side of mended files, by id.
+    /// Returns the contents of one side of fixed files, by id.
     fn contents<'m>(
         &self,
         mended: &'m [Mended],
@@ -362,7 +362,7 @@ impl Tree {
 
     fn write(&self, path: &RepoPath, mode: u32, content: &[u8]) -> io::Result<()> {
         let folder = self.folder_of(path, true)?;
-        // A file keeps who may read and write it.
+        // The file keeps its permissions.
         let own = self.beneath.status(path).ok().map(|found| found.st_mode);
         let name = OsStr::from_bytes(path.name());
         let new = NewFile::beside(folder.as_fd(), name, DOCUMENT)?;

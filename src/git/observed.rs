@@ -73,7 +73,7 @@ pub(super) struct SearchedFolder {
 }
 
 impl SearchedFolder {
-    /// Makes one of which nothing is known but that it is there. A slash at the path's end is
+    /// Makes an entry that is known to exist, without any details. A slash at the path's end is
     /// removed.
     pub(super) fn unknown(path: &[u8]) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl SearchedFolder {
 /// The work tree as it was found.
 #[derive(Debug)]
 pub(super) struct Observed {
-    /// A moment before anything of it was looked at, in nanoseconds since 1970.
+    /// A time before the scan began, in nanoseconds since 1970.
     pub since: i128,
     /// The index, in byte order of the paths.
     pub entries: Arc<Vec<IndexEntry>>,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// The largest file of patterns that is read, in bytes.
+/// Size limit of a file of patterns, in bytes.
 pub(super) const MOST: u64 = 16 << 20;
 
 /// One pattern.

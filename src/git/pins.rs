@@ -18,7 +18,7 @@ pub trait Pins {
     /// Returns the commit that a branch or tag names.
     ///
     /// # Errors
-    /// Not pinned, or a repository that cannot be asked.
+    /// Not pinned, or the repository cannot be read.
     fn commit(&mut self, at: &GitRef) -> Result<String, PinError>;
 }
 
@@ -55,6 +55,6 @@ pub struct PinError {
     pub code: Code,
     /// One line.
     pub message: String,
-    /// The way out.
+    /// The next step for the user.
     pub help: Option<String>,
 }

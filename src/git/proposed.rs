@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
 
-/// An index beside the repository's own; removed when it is dropped.
+/// An index in addition to the repository's own; removed when it is dropped.
 #[derive(Debug)]
 pub struct ProposedIndex {
     file: PathBuf,

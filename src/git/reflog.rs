@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use vplan_base::word::{visible, visible_path};
 use vplan_os::files::{self, names_in};
 
-/// The largest reflog that is read, in bytes.
+/// Size limit of a reflog, in bytes.
 const MOST: u64 = 64 << 20;
-/// The most commits that git is asked about at once.
+/// Maximum number of commits in one call of git.
 const ASKED: usize = 500;
 /// The namespaces of references that are not work of this repository's users, or that have a log of
 /// their own.

@@ -9,11 +9,11 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use vplan_os::files;
 
-/// The largest file of one reference.
+/// Size limit of one reference's file, in bytes.
 const MAX_LOOSE: u64 = 64 << 10;
-/// The largest file of packed references.
+/// Size limit of the packed references, in bytes.
 const MAX_PACKED: u64 = 64 << 20;
-/// The largest configuration that is read here.
+/// Size limit of a configuration, in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
 /// The target of a reference.
@@ -378,7 +378,8 @@ mod tests {
                 "[REMOTE \"b\"] # said\nURL=x\n[remote \"a/c\"]\n url = y\n",
                 some(&["a/c", "b"]),
             ),
-            // A section without a URL, a comment and the setting of all remotes are no remote.
+            // A remote needs a section with a URL: comments and the settings of all remotes do not
+            // count.
             (
                 "[remote \"o\"]\n\tprune = true\n#[remote \"p\"]\n#url=x\n[remote]\n\tpushDefault = q\n\turl = x\n",
                 some(&[]),

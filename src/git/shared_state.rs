@@ -36,7 +36,7 @@ const FREE: [&str; 4] = [
 const BRANCHES: &str = "refs/heads/";
 const TAGS: &str = "refs/tags/";
 const STASH: &str = "refs/stash";
-/// The largest file that can be restored, in bytes.
+/// Size limit of a restored file, in bytes.
 const MOST: u64 = 16 << 20;
 
 /// The content of a file.

@@ -24,11 +24,11 @@ use vplan_base::path::RepoPath;
 use vplan_os::files;
 use vplan_os::stat_cache::{Stamp, now};
 
-/// The most bytes of untracked files that are read; with more, the content of the tree is unknown.
-/// Tracked files are read however many they are.
+/// Limit of untracked content that is read, in bytes; above it, the content of the tree is unknown.
+/// Tracked files are always read.
 const MAX_READ: u64 = 256 << 20;
-/// So many entries are looked at before they are added: to look at all first takes as much memory
-/// again as the snapshot.
+/// Entries are read and added in batches of this size. A single batch would need twice the memory
+/// of the snapshot.
 const AT_ONCE: usize = 1 << 15;
 
 /// The content of a work tree.
@@ -38,7 +38,7 @@ pub struct Snapshot {
     files: Vec<SnapshotFile>,
     /// The folders that were searched, in byte order.
     folders: Vec<SearchedFolder>,
-    /// A moment before anything of it was looked at, in nanoseconds since 1970.
+    /// A time before the scan began, in nanoseconds since 1970.
     since: i128,
 }
 
@@ -505,8 +505,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the id of a file's content, from the table or by reading it, and whether the file
-    /// has still the status that was seen.
+    /// Returns the id of a file's content, from the table or by reading it, and whether the file's
+    /// status is still the given one.
     fn content(
         &mut self,
         path: &[u8],

@@ -185,7 +185,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Writes a file below `root` with the mode of its entry, in place of whatever is there.
 pub(super) fn put(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()> {
-    // A file or link that is where a folder belongs goes first: nothing is written behind a link.
+    // A file or link in place of a folder is removed first: nothing is written through a link.
     let above = file.ancestors().skip(1).take_while(|dir| *dir != root);
     for dir in above.collect::<Vec<_>>().into_iter().rev() {
         if !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {

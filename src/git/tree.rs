@@ -1,9 +1,9 @@
 //! Finds the file at a path of a commit: the one that would be there if the commit were checked
 //! out.
 //!
-//! So a symlink is followed as the work tree's is, as long as it stays inside: a contract behind
-//! one would otherwise be there in the work tree and not in the revision that it is compared with,
-//! and whatever is taken out of it would pass as new.
+//! So a symlink is followed as in the work tree, as long as it stays inside. Otherwise the work
+//! tree would have a contract that a symlink leads to, and the base revision would not: removing
+//! statements from that contract would go unnoticed.
 
 use super::checked::{FOLDER, TreeEntry, check, find};
 use super::error::GitError;
@@ -13,9 +13,9 @@ use super::{CAP_MIB, Git};
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
-/// The most symlinks on the way to a file, as on Linux.
+/// Maximum number of symlinks on the way to a file, as on Linux.
 const MAX_LINKS: usize = 40;
-/// The most bytes of a symlink's target.
+/// Size limit of a symlink's target, in bytes.
 const MAX_TARGET: u64 = 4096;
 
 impl Git {
@@ -75,7 +75,7 @@ impl Git {
     }
 
     /// Returns the ids of the regular files that a commit has at these paths, in one call; other
-    /// paths are left out.
+    /// paths are skipped.
     ///
     /// # Errors
     /// Errors of git.
@@ -92,7 +92,7 @@ impl Git {
             .collect())
     }
 
-    /// Reads the regular files that a commit has at these paths; other paths are left out.
+    /// Reads the regular files that a commit has at these paths; other paths are skipped.
     ///
     /// # Errors
     /// Errors of git.

@@ -1,4 +1,4 @@
-//! Names the paths that a comparison of the work tree left out.
+//! Names the paths that a comparison of the work tree skipped.
 
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
@@ -19,7 +19,7 @@ pub enum HiddenBy {
 /// hides it.
 pub type HiddenFiles = BTreeMap<RepoPath, HiddenBy>;
 
-/// The paths that a comparison of the work tree left out.
+/// The paths that a comparison of the work tree skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
     /// Files that rules of this machine hide.

@@ -1,9 +1,9 @@
 //! Compares the work tree with a commit, by content, without git's own comparison.
 //!
-//! Of the index only names and ids count. What a file contains is known from vplan's own table, or
-//! by reading it: anything else in the index (times, sizes, "assume unchanged", "skip the work
-//! tree"), and what the repository's configuration makes git believe (`core.trustctime`,
-//! `core.checkStat`, `core.fileMode`, `core.ignoreCase`), hides nothing.
+//! Only names and ids are taken from the index. A file's content is known from vplan's own table,
+//! or by reading it. Other fields of the index (times, sizes, "assume unchanged", "skip the work
+//! tree") are ignored, and so are settings that change how git compares files (`core.trustctime`,
+//! `core.checkStat`, `core.fileMode`, `core.ignoreCase`).
 
 use super::convert::Converter;
 use super::error::GitError;
@@ -31,9 +31,9 @@ use vplan_os::{files, parallel};
 
 /// Submodules inside submodules are followed this deep.
 pub(super) const MAX_DEPTH: usize = 8;
-/// The largest index that is read.
+/// Size limit of the index, in bytes.
 const MAX_INDEX: u64 = 1 << 30;
-/// The table is read beside an index above this many bytes.
+/// Above this size of the index, in bytes, the table is read in parallel with it.
 const LARGE_INDEX: u64 = 1 << 20;
 /// A tracked file above this many bytes is read for a comparison only if its size leaves open
 /// whether it is the same.
@@ -212,7 +212,7 @@ struct Eyes<'a> {
     parents: Parents<'a>,
     git: &'a Git,
     length: usize,
-    /// The largest file that is read, in bytes.
+    /// Size limit of a file that is read, in bytes.
     large: u64,
     table: &'a Stats,
     /// The last file's position in the table.
@@ -281,7 +281,7 @@ fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<std::fs::File>
 /// Returns what may be remembered of a file's content, and its id.
 ///
 /// # Errors
-/// It is no regular file, or cannot be read as a whole.
+/// The file is not regular, or cannot be read as a whole.
 pub(super) fn read_id(
     file: std::fs::File,
     length: usize,
@@ -318,8 +318,8 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Arc<Vec<IndexEntr
         entries.sort_by(|a, b| (&a.path, a.stage).cmp(&(&b.path, b.stage)));
     }
     let entries = Arc::new(entries);
-    // One that was written just before can be written again without a trace; an unusual one has other
-    // files beside it; a submodule's would take the place of this one.
+    // An index that was just written can change again within the same time stamp. An unusual one
+    // depends on other files. A submodule's would replace this one.
     let is_settled = stamp.is_some_and(|stamp| stamp.is_settled(since));
     if is_usual && is_settled && git.below.is_empty() && index_stamp(git) == stamp {
         git.memory.keep_entries(stamp, Arc::clone(&entries));
@@ -365,12 +365,12 @@ pub(super) fn listed_entry(record: &[u8]) -> Option<IndexEntry> {
     })
 }
 
-/// Remembers which directories are directories: a file behind a symlink is not the tracked one.
+/// Caches which directories are real ones: a file reached through a symlink is not the tracked one.
 struct Parents<'a> {
     root: &'a Path,
     top: Option<OwnedFd>,
-    /// The directory of the last entry; files are looked for in it by name, which spares the way
-    /// from the root.
+    /// The directory of the last entry. Its files are opened by name, without the path from the
+    /// root.
     dir: Option<OwnedFd>,
     verified: Vec<u8>,
     broken: Option<Vec<u8>>,
@@ -389,8 +389,8 @@ impl<'a> Parents<'a> {
         }
     }
 
-    /// Opens the directory of a path, and returns it with the path relative to it; `None` when
-    /// something above is no directory.
+    /// Opens the directory of a path, and returns it with the path relative to it; `None` if
+    /// something above is not a directory.
     fn of<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
         let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(slash) => path.split_at(slash + 1),
@@ -833,7 +833,7 @@ mod tests {
             index: root_path.join("index"),
             common_dir: root_path,
         };
-        // With no descriptor left, everything is looked for by its path.
+        // If no descriptors are left, files are opened by full path.
         for has_descriptors in [true, false] {
             let mut parents = Parents::new(root.path());
             parents.top = parents.top.filter(|_| has_descriptors);

@@ -64,7 +64,7 @@ pub fn path_for(contract: &RepoPath) -> RepoPath {
 /// Reads a baseline: from a revision, or from the work tree. A missing one is none.
 ///
 /// # Errors
-/// It exists and is no regular UTF-8 file of at most [`MAX_BYTES`].
+/// It exists, but is not a regular UTF-8 file of at most [`MAX_BYTES`].
 pub fn read(
     site: &Site,
     path: &RepoPath,

@@ -69,7 +69,7 @@ impl BesideError {
         }
     }
 
-    /// Returns the way out, where there is one.
+    /// Returns the help for the message, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -89,7 +89,7 @@ impl BesideError {
 /// Reads the text of a file; `None` where there is none.
 ///
 /// # Errors
-/// It exists and is no regular UTF-8 file of at most so many bytes.
+/// It exists, but is not a regular UTF-8 file of at most the given size.
 pub(super) fn read(
     site: &Site,
     what: Beside,

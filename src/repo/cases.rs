@@ -55,13 +55,13 @@ pub struct Shelf<'s> {
     /// Its own tests, unchecked, if it asks for folders.
     pub drafts: &'s [draft::Expect],
     pub path: &'s RepoPath,
-    /// The largest file that is read, in bytes.
+    /// Size limit of a file, in bytes.
     pub max_file: u64,
 }
 
 impl Shelf<'_> {
-    /// Reads the tests in the files `*.test.vplan` in the contract's directory, those of other
-    /// contracts left out.
+    /// Reads the tests in the files `*.test.vplan` in the contract's directory, without those of
+    /// other contracts.
     #[must_use]
     pub fn read_next_to(&self, sources: &mut Sources) -> Cases {
         let dir = self.path.join(b"..").unwrap_or_else(|_| RepoPath::root());

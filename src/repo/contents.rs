@@ -17,7 +17,7 @@ pub struct Tree<'a> {
     pub root: &'a Path,
     /// Git, where there is one: what it ignores does not count.
     pub git: Option<&'a Git>,
-    /// Globs of what checks produce, which is no part of the change.
+    /// Globs of the outputs of checks, which are not part of the change.
     pub produces: Vec<Glob>,
     /// Files and directories that vplan itself writes on this command line, wherever they are.
     pub own: Vec<PathBuf>,

@@ -9,9 +9,9 @@ use vplan_git::refs::{Refs, Target};
 use vplan_init::tree::{Tree, may_declare};
 use vplan_os::files::beneath::{Beneath, ReadError};
 
-/// The largest file that is read, in bytes.
+/// Size limit of a file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-/// The most files that are read as declarations; the shallow ones first.
+/// Maximum number of files that are read as declarations, those nearest to the root first.
 const MAX_DECLARING: usize = 600;
 
 /// Reads what the repository at `root` declares, and its name and branch.

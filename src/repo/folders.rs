@@ -23,11 +23,11 @@ use vplan_os::files::walk;
 /// The files of the repository cannot be listed, so that its folders are not known.
 pub const FOLDERS: Code = Code("vplan::load::folders");
 
-/// The most rounds in which the questions of one file are answered: an `each` inside another asks
-/// when the outer one has its answer.
+/// Maximum number of rounds for the questions of one file: an `each` inside another one has its
+/// question only after the outer one is answered.
 const ROUNDS: usize = 8;
 
-/// Where folders are looked for.
+/// The source of folder names.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum FoldersOf<'a> {
     /// The work tree.
@@ -35,20 +35,20 @@ pub enum FoldersOf<'a> {
     WorkTree,
     /// This revision.
     Revision(&'a Oid),
-    /// These paths alone; a folder then has all files that it is asked to have.
+    /// These paths alone. A folder then counts as having all files that a question requires.
     Paths(&'a [RepoPath]),
     /// The work tree, and more.
     And(Beside<'a>),
 }
 
-/// The folders of a tree, and of what is looked at beside it.
+/// The folders of a tree, and modifications for an analysis.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// The revision that is the tree, if not the work tree.
     pub tree: Option<&'a Oid>,
     /// A commit whose folders are there as well.
     pub commit: Option<&'a Oid>,
-    /// The name of a folder that is wherever folders are asked for.
+    /// The name of a folder that is added to every answer.
     pub invented: Option<&'a str>,
     /// A folder that is not there, with all below it.
     pub without: Option<&'a RepoPath>,
@@ -72,11 +72,11 @@ pub struct Folders<'a> {
     base: Option<&'a Oid>,
     known: FolderAnswers,
     files: Option<Result<Vec<RepoPath>, String>>,
-    /// The files of commits, once they were asked for.
+    /// The files of commits, after the first query for each.
     commits: BTreeMap<String, Result<Vec<RepoPath>, String>>,
-    /// The files that git tracks, once they were asked for.
+    /// The files that git tracks, after the first query.
     indexed: Option<Result<Vec<RepoPath>, String>>,
-    /// The manifests of the work tree, once they were asked for.
+    /// The manifests of the work tree, after the first query.
     manifests: Option<Result<Manifests<'a>, String>>,
     /// The rows that each file has made.
     rows: BTreeMap<SourceId, Rows>,
@@ -186,7 +186,7 @@ impl<'a> Folders<'a> {
         }
     }
 
-    /// What is looked at.
+    /// Returns the tree to search, with its modifications.
     fn beside(&self) -> Beside<'a> {
         match self.of {
             FoldersOf::Revision(commit) => Beside {
@@ -226,7 +226,7 @@ impl<'a> Folders<'a> {
                 remarks.for_each(|remark| sink.push(remark));
                 found
             }
-            // What went with it is said with the plan.
+            // The plan reports the checks that went with it.
             Err(WorkspaceFault::None(_))
                 if beside.commit.is_some() || beside.tree.is_none() && self.had_packages(query) =>
             {
@@ -301,7 +301,7 @@ impl<'a> Folders<'a> {
             })
         });
         let mut found = BTreeSet::new();
-        // The index may list files that are not there any more.
+        // The index may list files that no longer exist.
         let mut settle = |open: &mut BTreeSet<RepoPath>, files: &[RepoPath]| {
             for file in files {
                 if let Some(folder) = query.folder_of(file)
@@ -327,8 +327,8 @@ impl<'a> Folders<'a> {
         Ok(found)
     }
 
-    /// Reports questions that no folder answers, unless the base had some: then their checks went
-    /// with them, which is said with the plan.
+    /// Reports questions that no folder answers, unless the base had some. In that case the plan
+    /// reports the checks that went with them.
     fn report_empty(&mut self, draft: &Draft, sink: &mut Diagnostics) {
         if self.told || matches!(self.of, FoldersOf::Paths(_)) {
             return;

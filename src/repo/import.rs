@@ -282,7 +282,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Returns the text of a file, or why there is none, and whether the lock can mend that.
+    /// Returns the text of a file, or the reason why it has none and whether a new lock can fix
+    /// that.
     fn text(&mut self, source: &Source) -> Result<String, (ImportFault, bool)> {
         let shown = visible(source.to_string().as_bytes());
         let bytes = match source {

@@ -28,7 +28,7 @@ const NAME: &str = "ledger.json";
 const LOCK: &str = "ledger.lock";
 /// The name to which a damaged ledger is renamed.
 const ASIDE: &str = "ledger.damaged";
-/// The largest ledger that is read, in bytes.
+/// Size limit of the ledger, in bytes.
 const MOST: u64 = 64 << 20;
 /// The time that a writer waits for others. One that reads many files holds the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -72,7 +72,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns how to mend it.
+    /// Returns the help for the message.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl LedgerFile {
     /// Reads it. A missing ledger is empty; one that cannot be read is an error.
     ///
     /// # Errors
-    /// It cannot be read, or is no ledger.
+    /// It cannot be read, or is not a ledger.
     pub fn read(&self) -> Result<Ledger, LedgerError> {
         let bytes = match state_files::read(&self.place.folder, NAME, MOST) {
             Ok(bytes) => bytes,

@@ -91,7 +91,7 @@ pub struct Loaded {
     /// The files of other repositories that it imports, in the order of reading: what a lock must
     /// pin.
     pub origins: Vec<GitOrigin>,
-    /// Its own imports: the name behind `as`, and what is imported.
+    /// Its own imports: the name after `as`, and what is imported.
     pub imports: Vec<(Option<String>, String)>,
     /// The contract's own tests, unchecked, where it asks for folders: each is about the folders that
     /// it mentions. Of other contracts none; those have theirs checked.
@@ -110,8 +110,8 @@ pub enum LoadError {
         /// The system's message.
         message: String,
     },
-    /// No such file; and the configurations of other tools that are there. In mode `fallback`, and
-    /// with explicit commands, that is no error.
+    /// The file is missing; with the configurations of other tools that exist. Not an error in mode
+    /// `fallback` or with explicit commands.
     #[error("there is no contract at `{0}`")]
     Missing(RepoPath, Vec<&'static str>),
     /// The base revision has the contract, the work tree does not. An error in every mode.
@@ -158,7 +158,7 @@ impl LoadError {
         }
     }
 
-    /// Returns the way out, where there is one.
+    /// Returns the help for the message, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -249,7 +249,7 @@ pub struct ContractRequest<'a> {
     pub max_file: u64,
     /// The text of the work tree's contract, where it is not yet what the file holds.
     pub text: Option<&'a str>,
-    /// Where the folders are looked for that `each` blocks ask for.
+    /// The source of folders for `each` blocks.
     pub folders: FoldersOf<'a>,
 }
 
@@ -355,7 +355,7 @@ pub fn load(
     })
 }
 
-/// Decodes a file to text. `None`, and a message, when it is no text.
+/// Decodes a file to text. `None`, and a message, if it is not text.
 pub fn decode(
     path: &RepoPath,
     bytes: &[u8],

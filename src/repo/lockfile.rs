@@ -66,7 +66,7 @@ pub fn path_for(contract: &RepoPath) -> RepoPath {
 /// Reads a lock: from a revision, or from the work tree. A missing one is empty.
 ///
 /// # Errors
-/// It exists and is no regular UTF-8 file of at most [`MAX_BYTES`].
+/// It exists, but is not a regular UTF-8 file of at most [`MAX_BYTES`].
 pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<LockFile, BesideError> {
     let text = beside::read(site, Beside::Lock, path, revision, MAX_BYTES)?;
     Ok(text.map_or_else(LockFile::default, |text| LockFile::of(path, text)))

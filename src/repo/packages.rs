@@ -11,7 +11,7 @@ use vplan_git::object::Oid;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::files::walk;
 
-/// The largest manifest that is read, in bytes.
+/// Size limit of a manifest, in bytes.
 const LARGEST: u64 = 4 << 20;
 
 /// The manifests of a work tree.
@@ -28,7 +28,7 @@ impl<'a> Manifests<'a> {
             None => walk(root, &RepoPath::root()).map_err(|e| e.to_string()),
         };
         let mut paths = paths?;
-        // The index may list what is not there any more.
+        // The index may list files that no longer exist.
         let is_there = |path: &RepoPath| root.join(path.to_os()).symlink_metadata().is_ok();
         paths.retain(|path| Manifest::is_read(path.name()) && is_there(path));
         Ok(Self { root, paths })

@@ -14,9 +14,9 @@ use vplan_os::state_dir::StateDir;
 
 /// The file's name in the state directory.
 const NAME: &str = "contracts.json";
-/// The largest file that is read, in bytes.
+/// Size limit of the file, in bytes.
 const MOST: u64 = 1 << 20;
-/// The most answers that are kept, the newest.
+/// Maximum number of stored answers, the newest first.
 const KEPT: usize = 16;
 
 /// A commit, and what is known of the differences from it.

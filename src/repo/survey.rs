@@ -100,7 +100,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
         .filter_map(|c| Some((c, step(c)?)))
         .collect();
     declarations(site, &checks, &mut sink);
-    // What mends a check is started as the check is.
+    // Fix commands are started in the same way as their checks.
     let mending = contract.checks.iter().filter(|check| fix(check).is_some());
     let mending: BTreeSet<&str> = mending.map(|check| check.id.as_str()).collect();
     let fixes = (!mending.is_empty()).then(|| contract_of_fixes(contract, &mending));
@@ -137,7 +137,7 @@ fn may_apply(tree: &Tree<'_>, contract: &Contract, check: &Check) -> bool {
     })
 }
 
-/// Makes a step of each service that one of these checks runs beside, each once.
+/// Makes a step of each service that one of these checks uses, each once.
 fn services<'c>(checks: impl Iterator<Item = &'c Check>) -> Vec<(&'c Check, Step)> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
@@ -213,7 +213,7 @@ fn globs(
         places.entry(text).or_default().push(place);
     }
     let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
-    // The most frequent mistakes: a glob is anchored at the root, and selects files.
+    // The most frequent mistakes: globs are anchored at the root, and select files only.
     let anywhere = |text: &str| format!("**/{text}");
     let within = |text: &str| format!("{text}/**");
     let others = idle.iter().flat_map(|text| [anywhere(text), within(text)]);

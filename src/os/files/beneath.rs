@@ -254,7 +254,7 @@ impl Beneath {
     /// Opens a regular file, symlinks inside the root followed.
     ///
     /// # Errors
-    /// See [`ReadError`].
+    /// Any [`ReadError`].
     pub fn file(&self, path: &RepoPath) -> Result<File, ReadError> {
         // Opening a device can have an effect of its own, so the type is checked first, and again
         // after opening.

@@ -25,7 +25,7 @@ pub fn is_common_name(branch: &str) -> bool {
     COMMON.contains(&branch)
 }
 
-/// The largest contract of an earlier commit that is read for its `base`, in bytes.
+/// Size limit of an earlier contract that is read for its `base`, in bytes.
 const MAX_CONTRACT: u64 = 16 << 20;
 
 /// The line `base "BRANCH"` of today's contract.
@@ -104,7 +104,7 @@ pub enum BaseOrigin {
     RemoteHead,
     /// A branch with a common name.
     CommonName,
-    /// There is no commit yet, so nothing is left out.
+    /// There is no commit yet, so the change has all files.
     Unborn,
     /// Not at all: the base is HEAD.
     Unknown(Unknown),
@@ -252,7 +252,7 @@ type LookupResult<T> = Result<T, Unknown>;
 /// Finds the commit that a change is compared with when no base is named.
 ///
 /// # Errors
-/// Errors of git, where it is called. An unknown base is no error.
+/// Errors of git, if it is called. An unknown base is not an error.
 pub fn default_base(
     git: &Git,
     statement: Option<Statement<'_>>,
@@ -378,7 +378,7 @@ pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitE
         (None, _) => (None, revision.to_owned()),
     };
     let follows = remote.as_ref().is_some_and(|r| r.follows(&branch));
-    // An id is no name of a branch; all branches are then fetched.
+    // An id is not the name of a branch; all branches are fetched in that case.
     let is_id = branch.len() >= 7 && branch.bytes().all(|b| b.is_ascii_hexdigit());
     let (follows, branch) = if is_id || branch == "HEAD" {
         (true, None)

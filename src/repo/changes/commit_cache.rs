@@ -13,11 +13,11 @@ use vplan_os::state_dir::StateDir;
 const NAME: &str = "commits";
 /// The name of the one long answer.
 const LARGE: &str = "difference";
-/// The largest long answer, in bytes.
+/// Size limit of the long answer, in bytes.
 const MAX_LARGE: u64 = 64 << 20;
-/// The most answers that are kept, the newest.
+/// Maximum number of stored answers; the oldest are dropped.
 const MOST: usize = 512;
-/// The largest file that is read, in bytes.
+/// Size limit of the file, in bytes.
 const MAX: u64 = 1 << 20;
 
 /// Answers to questions about commits.

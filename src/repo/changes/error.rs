@@ -102,7 +102,7 @@ impl ChangeError {
         }
     }
 
-    /// Returns the way out, where there is one.
+    /// Returns the help for the message, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {

@@ -9,7 +9,7 @@ use vplan_base::change::{ChangedFile, Status};
 use vplan_base::path::{PathError, RepoPath};
 use vplan_base::word::visible;
 
-/// The most files that a change may have.
+/// Maximum number of files in a change.
 pub(crate) const MAX_CHANGED: usize = 1_000_000;
 
 /// The forms of a list.
@@ -137,7 +137,7 @@ pub fn recognise(
 /// Reads the path of one changed file.
 ///
 /// # Errors
-/// It is no path of a file of the repository.
+/// It is not the path of a file in the repository.
 pub(crate) fn read_path(bytes: &[u8]) -> Result<RepoPath, Problem> {
     let shown = || visible(bytes);
     match RepoPath::parse(bytes) {

@@ -78,7 +78,7 @@ pub enum BaseRevision {
 /// repository, or why there is none, which only matters to sources that need it.
 ///
 /// # Errors
-/// See [`ChangeError`].
+/// Any [`ChangeError`].
 pub fn gather(
     source: Option<&ChangeSource>,
     git: Result<&Git, &GitError>,
@@ -91,7 +91,7 @@ pub fn gather(
 /// the CI system does not name the default branch.
 ///
 /// # Errors
-/// See [`ChangeError`].
+/// Any [`ChangeError`].
 pub fn gather_stated(
     source: Option<&ChangeSource>,
     git: Result<&Git, &GitError>,
@@ -135,7 +135,7 @@ pub fn gather_stated(
 /// the cache of facts about commits.
 ///
 /// # Errors
-/// Errors of git. An unknown base is no error: a caveat reports it.
+/// Errors of git. An unknown base is not an error: a caveat reports it.
 pub fn by_default(
     git: Result<&Git, &GitError>,
     statement: Option<Statement<'_>>,
@@ -275,8 +275,8 @@ fn named(text: &[u8]) -> Result<ChangedFile, list::Problem> {
     })
 }
 
-/// Takes the files that the caller named as they are. HEAD is only needed for questions about the
-/// base, so its absence is no error.
+/// Takes the files that the caller named, unchanged. HEAD is needed only to compare with the base,
+/// so a missing HEAD is not an error.
 fn given_files(
     files: Vec<ChangedFile>,
     description: &str,

@@ -5,7 +5,7 @@ use super::package;
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 
-/// The most lines that are returned.
+/// Maximum number of returned lines.
 const MOST: usize = 500;
 
 /// Words after which a shell's line may begin a command.
@@ -20,7 +20,7 @@ pub fn calls(path: &RepoPath, bytes: &[u8]) -> Option<BTreeSet<String>> {
         let line = |(name, text): (String, String)| format!("{name}: {text}");
         return Some(scripts.map(line).take(MOST).collect());
     }
-    // A program that was compiled is no script.
+    // A compiled program is not a script.
     if bytes.contains(&0) {
         return Some(BTreeSet::new());
     }

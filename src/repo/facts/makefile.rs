@@ -28,7 +28,7 @@ pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
     (reader.conditions == 0).then_some(reader.targets)
 }
 
-/// Whether a character is in names that only make can expand, or was no text.
+/// Whether a character is in names that only make can expand, or was not text.
 fn is_unclear(c: char) -> bool {
     "$\\*?[]~\u{fffd}".contains(c)
 }
@@ -123,7 +123,7 @@ impl Reader {
                 {
                     return None;
                 }
-                // Make has nothing to do for a phony name without a rule, and that is no failure.
+                // Make has nothing to do for a phony name without a rule, and does not fail.
                 self.targets.extend(list.into_iter().map(Vec::from));
                 return Some(());
             }

@@ -29,7 +29,7 @@ pub fn matched(
     }
     let beneath = Beneath::open(root)?;
     let mut names = DirectoryNames::default();
-    // The index may list what is not there any more.
+    // The index may list files that no longer exist.
     let mut is_there = |path: &RepoPath| {
         let is_dir = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
         counts(path) && !beneath.status(path).is_ok_and(is_dir) && beneath.exists(path, &mut names)

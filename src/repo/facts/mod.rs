@@ -17,7 +17,7 @@ use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, DirectoryNames, ReadError};
 use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 
-/// The largest manifest or makefile that is read; a larger one is "unknown".
+/// Size limit of a manifest or makefile, in bytes; a larger one is "unknown".
 const MAX_MANIFEST: u64 = 4 << 20;
 
 /// The inputs for the answers.
@@ -136,7 +136,7 @@ enum Content {
 
 fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> Content {
     if !beneath.exists(path, names) {
-        // A broken symlink is no file, but no tool would overlook it either.
+        // A broken symlink is not a file, but no tool would overlook it either.
         return if beneath.link(path).is_some() {
             Content::Unreadable
         } else {

@@ -14,7 +14,8 @@ pub struct Manifest {
     pub depends_on: BTreeSet<String>,
 }
 
-/// Parses a manifest; `None` when it is no JSON object, or its scripts are no object of strings.
+/// Parses a manifest; `None` if it is not a JSON object, or its scripts are not an object of
+/// strings.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<Manifest> {
     // npm drops a byte-order mark, too.

@@ -22,7 +22,7 @@ pub(super) const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_
 /// A whole command in quotes, which is one word.
 pub(super) const QUOTED_COMMAND: Code = Code("vplan::repository::quoted_command");
 
-/// The most checks that a message names beside the one that it points at.
+/// Maximum number of further checks that a message names, in addition to the one that it points at.
 const NAMED: usize = 5;
 
 const MADE: &str = "if another check makes it, say so with `produces`";
@@ -58,7 +58,7 @@ impl<'a> Tree<'a> {
                 Sought::Glob(glob) if pure.is_none() => Some(glob.clone()),
                 _ => None,
             });
-        // Where the files cannot be listed, no check is left out of what is examined.
+        // If the files cannot be listed, all checks are examined.
         let globs: BTreeSet<Glob> = globs.collect();
         let matched =
             matched(&globs, &site.root, site.git.as_ref().ok(), |_| true).unwrap_or(globs);
@@ -99,7 +99,7 @@ impl<'a> Tree<'a> {
 pub(super) struct Started<'a> {
     /// Checks, each with a step of it.
     pub(super) checks: &'a [(&'a Check, Step)],
-    /// What else is started for them, in the same form: what mends them, and services.
+    /// What else is started for them, in the same form: fix commands and services.
     pub(super) beside: &'a [(&'a Check, Step)],
 }
 
@@ -169,9 +169,8 @@ pub(super) fn of_this_machine(site: &Site, started: &Started<'_>, sink: &mut Dia
     push_merged(found, sink);
 }
 
-/// Reports directories, and programs that are named by their path, which the repository lacks,
-/// unless a check makes them. A program that is looked for on the PATH, or has an absolute path, is
-/// the machine's.
+/// Reports directories, and programs given by path, that the repository lacks, unless a check makes
+/// them. A program on the PATH, or with an absolute path, belongs to the machine.
 pub(super) fn of_the_repository(tree: &Tree<'_>, started: &Started<'_>, sink: &mut Diagnostics) {
     let checks = started.checks;
     let mut found = Vec::new();
@@ -248,7 +247,7 @@ pub(super) fn push_merged(found: Vec<(&Check, Diagnostic)>, sink: &mut Diagnosti
         let Some((check, first)) = group.next() else {
             continue;
         };
-        // One check may run beside several services.
+        // One check may use several services.
         let mut named = BTreeSet::from([check.id.as_str()]);
         let others = group.filter(|(check, _)| named.insert(check.id.as_str()));
         let others: Vec<String> = others.map(|(check, _)| format!("`{}`", check.id)).collect();

@@ -18,7 +18,7 @@ pub(crate) const NEVER_SELECTED: Code = Code("vplan::repository::never_selected"
 /// A check that runs only together with an equal one.
 pub const SHADOWED: Code = Code("vplan::repository::shadowed");
 
-/// The most equal checks that one is compared with. Beyond, nothing is reported.
+/// Maximum number of equal checks that one is compared with. Further ones are not reported.
 const COMPARED: usize = 32;
 
 /// The reason why a placement never applies.

@@ -1,5 +1,5 @@
-//! Finds checks that report in files that git tracks. Whether a check has written such a file could
-//! not be told, and writing it changes what is verified.
+//! Finds checks that report in files that git tracks. vplan could not tell whether the check wrote
+//! such a file, and writing it changes the verified content.
 
 use crate::load::Site;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -32,7 +32,7 @@ pub fn tracked_reports<'c>(
     Ok(found.collect())
 }
 
-/// Describes such a check, and how to mend it.
+/// Describes such a check, and how to fix it.
 #[must_use]
 pub fn words(id: &str, path: &RepoPath) -> (String, String) {
     (

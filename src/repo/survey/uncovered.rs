@@ -19,7 +19,7 @@ use vplan_plan::facts::{Facts, MAX_FACT_ROUNDS};
 /// Tracked files that no condition mentions.
 pub const UNCOVERED: Code = Code("vplan::repository::uncovered");
 
-/// The most groups that are shown.
+/// Maximum number of shown groups.
 const GROUPS: usize = 20;
 
 /// The tracked files that no condition mentions.
@@ -190,7 +190,7 @@ pub fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
         .into_iter()
         .map(|((dir, whole), count)| (shown(dir, whole), count))
         .collect();
-    // The largest first: that is where a condition is most likely missing.
+    // Largest groups first: a condition is most likely missing there.
     groups.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     groups
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The largest event that is read, in bytes: GitHub sends none that is larger than 25 MB.
+/// Size limit of an event, in bytes: GitHub sends at most 25 MB.
 pub const MAX: u64 = 32 << 20;
 
 /// The parts of an event that vplan reads; everything else in it is ignored.
