@@ -21,9 +21,9 @@ pub struct Context<'a> {
     pub environment: &'a Environment,
     /// The folder for logs, if there is a record.
     pub logs: Option<BorrowedFd<'a>>,
-    /// The most bytes of a step's output that its log keeps (`--max-output`).
+    /// Limit of a step's output in its log, in bytes (`--max-output`).
     pub max_output: u64,
-    /// The files of the repository, by which `file` checks are judged and findings are told apart.
+    /// The files of the repository, for `file` checks and for the identity of findings.
     pub beneath: Option<&'a Beneath>,
     /// Its git, if it has one.
     pub git: Option<&'a Git>,
@@ -40,8 +40,8 @@ pub struct Context<'a> {
     pub input: Option<&'a [u8]>,
     /// The interval of ticks while something runs; never without.
     pub tick: Option<Duration>,
-    /// Whether steps are observed (`--observe`): what each try of one was seen to do is written
-    /// beside its log.
+    /// Whether steps are observed (`--observe`): the effects of each try are written next to its
+    /// log.
     pub observe: bool,
     /// What confines steps that are to be confined.
     pub sandbox: Option<&'a Sandbox>,

@@ -16,7 +16,7 @@ use vplan_plan::{Plan, StepIndex};
 use vplan_store::reuse::Recall;
 use vplan_store::reuse::scan::Snapshots as _;
 
-/// What a try is told besides its plan.
+/// The parameters of a remote try, in addition to its plan.
 pub(super) struct Errand<'e> {
     /// What executes it.
     pub away: &'e Away<'e>,

@@ -64,8 +64,8 @@ pub enum Message<'a> {
         /// The running steps, in plan order.
         running: &'a [Running<'a>],
     },
-    /// All requested actions have begun, or it is the time that was asked for: the caller may hand
-    /// over a background job.
+    /// All requested actions have begun, or the requested time has come: the caller may hand over a
+    /// background job.
     IoWanted {
         at: u64,
         /// The job, if there is one.
@@ -295,7 +295,8 @@ struct Drive<'d, 's, 'e> {
     last: u64,
     /// Whether something has happened since [`Message::IoWanted`].
     is_instant_open: bool,
-    /// Whether something has happened since [`Message::IoWanted`], or nothing was asked for yet.
+    /// Whether something has happened since [`Message::IoWanted`], or that message has not been
+    /// sent yet.
     io_wanted: bool,
     /// The time at which there is a background job, whatever happens.
     io_at: Option<u64>,

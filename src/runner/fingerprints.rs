@@ -10,12 +10,12 @@ use vplan_check::reading::{Finding, Identity, Reading};
 use vplan_os::files::beneath::Beneath;
 use vplan_plan::Step;
 
-/// The largest file of which a line is read, in bytes.
+/// Size limit of a file that lines are read from, in bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// The most bytes of files that are read for one step.
+/// Limit of file contents that are read for one step, in bytes.
 const MAX_ALL: usize = 64 << 20;
-/// The most bytes of lines that the findings of one step are on: thousands may be on one line of
-/// a file that a tool has written.
+/// Limit of the lines with findings of one step, in bytes: thousands may be on one line of a
+/// generated file.
 const MAX_LINES: usize = 64 << 20;
 /// The number of lines from one known beginning of a line to the next.
 const STRIDE: usize = 64;

@@ -1,5 +1,5 @@
-//! Runs a fixer, or the fixes of a contract, as a step is run (supervised, with a time limit, leaving no process behind) and
-//! reports how it ended.
+//! Runs a fixer, or the fixes of a contract, like a step (supervised, with a time limit, leaving no
+//! process running) and reports how it ended.
 
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor as _, Message};
@@ -30,13 +30,13 @@ use vplan_run::state::RunState;
 
 /// The step id of a fixer: no check can have it, so that no other step has its log.
 const ID: &str = "@fix";
-/// The most bytes of its last output that are shown.
+/// Limit of its last output that is shown, in bytes.
 const SAID: usize = 2048;
 /// The prefix of its last line when it gives up.
 const STUCK: &str = "STUCK:";
-/// The most characters of its reason that are shown.
+/// Limit of its reason that is shown, in characters.
 const REASON: usize = 500;
-/// The largest reason that is read, in bytes.
+/// Limit of its reason that is read, in bytes.
 const WRITTEN: u64 = 64 << 10;
 
 /// A fixer and its input.
@@ -53,7 +53,7 @@ pub struct Fixer<'a> {
     pub feedback: &'a [u8],
     /// The time limit in milliseconds.
     pub limit_ms: u64,
-    /// The most bytes of its output that the log keeps.
+    /// Limit of its output in the log, in bytes.
     pub max_output: u64,
     /// The folder for its log.
     pub logs: &'a Path,
@@ -142,7 +142,7 @@ pub struct Mending<'a> {
     /// The environment that steps are given.
     pub environment: &'a Environment,
     pub steps: Vec<Step>,
-    /// The most bytes of a step's output that its log keeps.
+    /// Limit of a step's output in its log, in bytes.
     pub max_output: u64,
     /// The folder for the logs.
     pub logs: &'a Path,

@@ -40,12 +40,12 @@ pub enum PreparedQuestion {
         /// The identity of the question.
         digest: Digest,
     },
-    /// It cannot be asked.
+    /// The judge cannot be called.
     Refused(SpawnError),
 }
 
 impl PreparedQuestion {
-    /// Makes a question that cannot be asked.
+    /// Makes a question for a judge that cannot be called.
     #[must_use]
     pub fn refused(code: &str, message: impl Into<String>) -> Self {
         Self::Refused(SpawnError {

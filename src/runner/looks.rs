@@ -122,7 +122,7 @@ impl Interim {
 /// The changes between two snapshots.
 #[derive(Debug, Default)]
 pub struct Span {
-    /// The steps of which a process ran, by id.
+    /// The ids of the steps with a process that ran.
     pub ran: BTreeSet<String>,
     /// The steps that had ended before the second snapshot.
     pub over: BTreeSet<String>,
@@ -355,7 +355,7 @@ impl Looks {
         self.git.left_or_hidden(paths)
     }
 
-    /// Returns every step of which a process ran since the last snapshot.
+    /// Returns every step with a process that ran since the last snapshot.
     pub fn ran(&self) -> BTreeSet<String> {
         self.state().ran.clone()
     }

@@ -16,7 +16,7 @@ use vplan_plan::proposal::MAX_ANSWER;
 /// never in the repository unless its name has a slash.
 ///
 /// # Errors
-/// There is no answer.
+/// The proposer gave no answer.
 pub fn propose(
     root: &Path,
     argv: &[Word],

@@ -19,11 +19,11 @@ use vplan_os::stat_cache::{Stamp, now};
 use vplan_plan::Step;
 use vplan_reuse::key::depends_on;
 
-/// The most rules for single files without a note.
+/// Maximum number of rules for single files without a note.
 pub(crate) const MANY_RULES: usize = 1_000;
-/// The most rules for single files.
+/// Maximum number of rules for single files.
 const MOST_RULES: usize = 10_000;
-/// The most names in folders that are remembered.
+/// Maximum number of cached names in folders.
 const MOST_LISTED: usize = 200_000;
 
 /// A file of the repository that a step may read, or a folder with all that is below it.
@@ -41,8 +41,8 @@ pub(super) struct Private<'w> {
     pub changed: Vec<Selection>,
 }
 
-/// Returns the files and folders of the repository that a step may read. A folder stands for all below
-/// it where everything there is selected, so that the key of reuse holds it too.
+/// Returns the files and folders of the repository that a step may read. A folder includes all
+/// below it if everything there is selected, so that its later files are in the cache key too.
 ///
 /// # Errors
 /// They cannot be listed, or are too many. For people.
@@ -113,8 +113,8 @@ struct Below {
 }
 
 impl Walk<'_> {
-    /// Walks a folder. `all`: whether everything below it is selected. What the key of reuse leaves out is
-    /// left out here.
+    /// Walks a folder. `all`: whether everything below it is selected. It skips the same paths as
+    /// the cache key.
     fn folder(&self, folder: &RepoPath, all: bool) -> Result<Below, String> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
         let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
@@ -362,7 +362,7 @@ mod tests {
         };
         let write = |name: &str| std::fs::write(path(name), "x").unwrap();
         write("src/a");
-        // What was just changed is not believed to stay as it is, whatever its times say.
+        // A recent change makes the cached listing unreliable, whatever the times say.
         age("src");
         assert_eq!(found(), "src/a");
         assert!(listings.listed().folders.is_empty());

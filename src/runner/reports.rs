@@ -25,11 +25,11 @@ use vplan_os::files::MAX_FILES;
 use vplan_os::files::beneath::{Beneath, ReadError, Stamp};
 use vplan_os::process::mask::Secrets;
 
-/// The largest report, in bytes.
+/// Size limit of a report, in bytes.
 pub const LARGEST: u64 = 64 << 20;
-/// The largest sum of all reports, in bytes.
+/// Size limit of all reports together, in bytes.
 pub(crate) const LARGEST_SUM: u64 = 1 << 30;
-/// The largest number of reports.
+/// Maximum number of reports.
 pub const MOST: usize = 1000;
 
 /// The age at which a file is older than the try, for file systems that count in seconds.
@@ -267,7 +267,7 @@ fn keep(beneath: &Beneath, path: &RepoPath, stamp: Stamp) -> Earlier {
     Earlier::Kept(stamp, content.map(|content| Digest::of(&content)))
 }
 
-/// Lists everything that the glob selects and that is no directory.
+/// Lists everything that the glob selects, except directories.
 fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, String> {
     let mut found = BTreeMap::new();
     let mut looked_at = 0_usize;

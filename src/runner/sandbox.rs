@@ -90,16 +90,17 @@ impl Sandbox {
         Self { stores, ..self }
     }
 
-    /// Returns who says what is outside of the repository, and is told when it may have changed.
+    /// Returns the resolver of places outside of the repository, which must be notified when they
+    /// may have changed.
     #[must_use]
     pub fn outside(&self) -> &Arc<Outside> {
         &self.outside
     }
 
-    /// Returns what confines a step; `None` where nothing is asked for.
+    /// Returns the sandbox of a step; `None` if it requests none.
     ///
     /// # Errors
-    /// What it may change cannot be told from what it may not; the system fails. For people.
+    /// `writes` cannot be separated from what must not change; the system fails. For people.
     pub(super) fn of_step(
         &self,
         root: &Root,
@@ -264,8 +265,8 @@ impl Sandbox {
         places.try_for_each(|path| let_read_outside(confine, path))
     }
 
-    /// Makes sure that what a step may change, and read, can be told from what it may not. Returns remarks
-    /// on it, each with its kind. The reason for people why not.
+    /// Checks that the paths that a step may change and read can be separated from all others.
+    /// Returns remarks, each with its kind.
     ///
     /// # Errors
     /// It cannot.
@@ -348,7 +349,7 @@ impl Sandbox {
     }
 }
 
-/// Returns the guarantees that are asked for and do not hold on this system, with the reasons.
+/// Returns the requested guarantees that do not hold on this system, with the reasons.
 #[must_use]
 pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
     let asked = asked.guarantees().into_iter();

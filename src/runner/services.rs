@@ -51,14 +51,14 @@ pub(super) enum Readiness {
 /// The services of a plan that is being driven.
 pub(super) struct Services<'e> {
     all: BTreeMap<&'e str, Instance<'e>>,
-    /// The steps that want a service and of which no try has ended, by its name.
+    /// By the name of a service: the steps that want it and have not completed a try yet.
     pending: BTreeMap<&'e str, BTreeSet<StepIndex>>,
 }
 
 /// A service that was started.
 struct Instance<'e> {
     service: &'e Service,
-    /// The same with its holes filled.
+    /// The service with its placeholders filled.
     filled: Service,
     port: Option<Port>,
     /// The folder, as long as the service may use it.
@@ -91,7 +91,7 @@ enum Phase {
 }
 
 impl<'e> Services<'e> {
-    /// Returns the services of a plan, of which none runs.
+    /// Creates the services of a plan; none is started.
     pub(super) fn of(plan: &'e Plan) -> Self {
         let mut pending: BTreeMap<&str, BTreeSet<StepIndex>> = BTreeMap::new();
         for (index, step) in plan.numbered_steps() {
@@ -151,7 +151,7 @@ impl<'e> Services<'e> {
         }
     }
 
-    /// Returns a step with its holes filled.
+    /// Returns a step with its placeholders filled.
     pub(super) fn fill(&self, step: &Step) -> Step {
         let mut filled = step.clone();
         let mut with = |hole: &ServiceHole<'_>| {
@@ -239,7 +239,8 @@ impl<'e> Services<'e> {
         self.all.values().filter_map(due).min()
     }
 
-    /// Asks those to end that no step wants any more. `busy`: those of the steps that run.
+    /// Asks the services to end that no step needs any longer. `busy`: the services of running
+    /// steps.
     pub(super) fn stop_unwanted(&mut self, busy: &BTreeSet<&str>) {
         for (name, instance) in &mut self.all {
             let is_over = self.pending.get(name).is_none_or(BTreeSet::is_empty);
@@ -300,7 +301,7 @@ impl<'e> Instance<'e> {
         self.attempt.iter().chain(self.probe.as_deref())
     }
 
-    /// Returns the value of a hole of it.
+    /// Returns the value of one of its placeholders.
     fn given(&self, what: Given) -> Option<String> {
         match what {
             Given::Port => self.port.as_ref().map(|port| port.number.to_string()),
@@ -311,7 +312,7 @@ impl<'e> Instance<'e> {
         }
     }
 
-    /// Chooses the values of its holes.
+    /// Chooses the values of its placeholders.
     fn choose(&mut self) -> std::io::Result<()> {
         self.folder = Some(Scratch::below(&tempfile::env::temp_dir(), FOLDERS)?);
         self.port = match self.service.wants_port() {
@@ -545,7 +546,7 @@ impl<'e> Instance<'e> {
         self.phase = Phase::Dead { why, is_early };
     }
 
-    /// Ends it because it is of no use; why is said of each step that wants it.
+    /// Ends the service because it failed to start. Each step that wants it reports the reason.
     fn give_up(&mut self, why: String) {
         self.running().for_each(Attempt::kill);
         self.phase = Phase::Dead {
@@ -587,7 +588,7 @@ pub(super) fn refused(why: String) -> AttemptResult {
     AttemptResult::refused(error(why), None)
 }
 
-/// Makes what was seen of a step void, because its service died meanwhile: it neither passed nor
+/// Voids the evidence of a step because its service died meanwhile: the step neither passed nor
 /// failed.
 pub(super) fn void(evidence: &mut Evidence, why: String) {
     evidence.spawn_error = Some(error(why));

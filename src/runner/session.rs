@@ -37,7 +37,7 @@ const FOLDERS: FolderKind = FolderKind {
 const NEEDED: [&str; 3] = ["sh", "git", "make"];
 /// The time limit of a command in milliseconds.
 const LIMIT: u64 = 120_000;
-/// The most bytes of a command's output that are read.
+/// Limit of a command's output that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
 /// A command of a session.

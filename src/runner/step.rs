@@ -73,7 +73,7 @@ pub struct Finished {
 pub(crate) struct StepExecution<'e> {
     index: StepIndex,
     step: &'e Step,
-    /// The same with the holes of services filled, where it has some.
+    /// The step with placeholders of services filled, if it has any.
     filled: Option<Box<Step>>,
     pub attempt: u32,
     /// The time of its start, in milliseconds since the run's start.
@@ -110,7 +110,7 @@ struct Elsewhere {
     came: Option<CameBack>,
 }
 
-/// What the thread that watches files is told when the step has ended.
+/// Sent to the thread that watches files, when the step has ended.
 struct Again {
     /// Whether the step may have passed.
     is_promising: bool,
@@ -176,7 +176,7 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Takes the step with the holes of services filled.
+    /// Takes the step with placeholders of services filled.
     pub fn fill(&mut self, filled: Step) {
         self.filled = Some(Box::new(filled));
     }
@@ -341,7 +341,7 @@ impl<'e> StepExecution<'e> {
             Some(Ok(sandbox)) => sandbox,
             Some(Err(why)) => return Some(AttemptResult::refused(unconfined(&why), None)),
             None if step.confinement().is_none() => None,
-            // Never with less than what was asked for.
+            // A step never runs with less confinement than requested.
             None => {
                 let why = "nothing here confines steps";
                 return Some(AttemptResult::refused(unconfined(why), None));
@@ -367,7 +367,7 @@ impl<'e> StepExecution<'e> {
             live: tick.map(|_| Arc::clone(&self.live)),
             formats: Some(&formats),
             limit_ms: self.limit_ms,
-            // Not what judges: it is no part of the repository.
+            // A judge is not observed: it is not part of the repository.
             observe: observe && question.is_none(),
             confine: sandbox.as_ref().map(|sandbox| &sandbox.confine),
         };
@@ -481,7 +481,7 @@ impl<'e> StepExecution<'e> {
             // `&amp;`, `\"`.
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
         }
-        // Behind the masking: a fingerprint tells nothing of a secret.
+        // After masking: a fingerprint reveals nothing of a secret.
         if let Some((reading, beneath)) = tried.evidence.reading.as_deref().zip(context.beneath) {
             let root = context.root.path();
             tried.evidence.identities = of_step(beneath, root, self.step, reading);
@@ -572,7 +572,7 @@ fn keep(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> std::io::Result<(
     create(folder, name, Mode::from_raw_mode(0o644))?.write_all(content)
 }
 
-/// Writes what a try was seen to do beside its log.
+/// Writes the observed effects of a try next to its log.
 fn keep_observed(
     context: &Context<'_>,
     log: Option<&str>,

@@ -1,8 +1,8 @@
 //! Decides which tree a run has verified, and whether it is still the one in the work tree.
 //!
-//! Products of the plan's own steps are no part of it: a run that writes its products verifies the
-//! tree that they were made from. Nor are new files that a step left, that nothing selects and the
-//! report names, as long as they are as it left them and not in the index.
+//! Products of the plan's own steps do not belong to it: a run that writes its products verifies
+//! the tree that they were made from. Neither do new files that a step left, if nothing selects
+//! them and the report names them. They must be unchanged since then, and not in the index.
 
 pub mod blame;
 mod new_files;
@@ -23,9 +23,9 @@ use vplan_run::report::{NewFile, Report};
 
 /// The note of a run in which the tree changed.
 pub const CHANGED: &str = "tree-changed";
-/// The most files that such a note names.
+/// Maximum number of files that such a note names.
 const NAMED: usize = 3;
-/// The most new files that a report names; a tree with more is not identified.
+/// Maximum number of new files that a report names; a tree with more is not identified.
 const MOST_NEW: usize = 1_000;
 
 /// The present work tree, if it is known.
@@ -89,8 +89,8 @@ impl Beginning {
         }))
     }
 
-    /// Waits for the snapshot: no step of the run may have started. `own`: what vplan itself writes in
-    /// the repository on this command line, which is no change of the tree.
+    /// Waits for the snapshot: no step of the run may have started. `own`: the files in the
+    /// repository that vplan writes on this command line, which do not change the tree.
     #[must_use]
     pub fn seen(mut self, own: Vec<RepoPath>) -> Option<Looks> {
         let (git, handle) = self.0.take()?;

@@ -44,7 +44,7 @@ pub enum Unanswered {
     /// The step cannot be executed here.
     #[error("{0}")]
     Unable(String),
-    /// It was asked to end.
+    /// It received a signal to end.
     #[error("it was stopped")]
     Stopped(Interrupt),
 }
@@ -61,8 +61,8 @@ impl From<DriveError> for Unanswered {
     }
 }
 
-/// Executes the step of an order, and writes the answer. `order`: the file, in a folder beside `work`, the
-/// files of the step.
+/// Executes the step of an order, and writes the answer. `order`: the file. Next to it is the
+/// folder `work` with the files of the step.
 ///
 /// # Errors
 /// There is no answer.

@@ -29,9 +29,9 @@ const TRIES: Kind = Kind {
     prefix: "vplan-step-",
     remove: |path| std::fs::remove_dir_all(path),
 };
-/// The time that a try has beyond its limit before it is ended, whoever asks for it.
+/// Extra time after a try's limit, before it is killed from here.
 const OVERTIME: Duration = Duration::from_secs(40);
-/// The most bytes that the far side may say besides its answer.
+/// Limit of the far side's output, without its answer, in bytes.
 const MOST_SAID: usize = 64 << 10;
 
 /// Executes tries in folders of their own.
@@ -139,7 +139,7 @@ fn put(path: &RepoPath, print: &Print, to: &Path, beneath: &Beneath) -> Result<u
         symlink(std::ffi::OsStr::from_bytes(target.as_bytes()), to)?;
         return Ok(0);
     }
-    // Whoever writes it meanwhile writes the same next time, or the step has no answer.
+    // A concurrent write causes another try. If it happens each time, the step has no answer.
     let written = || Lost::Again(format!("`{path}` was written while it was sent"));
     let from = beneath.file(path).map_err(|_| written())?;
     let mut new = File::create_new(to)?;

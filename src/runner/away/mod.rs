@@ -1,7 +1,7 @@
 //! Executes a try of a step elsewhere: sends it what it depends on, and takes what comes back.
 //!
-//! INVARIANT (no answer, no pass): a try counts only by an answer with its nonce and the digest of its
-//! order, and what the step is said to have left is taken only with the content that the answer lists.
+//! INVARIANT (no answer, no pass): a try counts only by an answer with its nonce and the digest of
+//! its order. Files that the step left are accepted only with the content that the answer lists.
 
 mod back;
 pub mod files;
@@ -95,7 +95,7 @@ pub struct Away<'a> {
     beneath: Beneath,
     environment: &'a Environment,
     transport: &'a Transport,
-    /// The most steps side by side.
+    /// Maximum number of steps in parallel.
     pub most: usize,
     /// Whether a step without an answer is executed here.
     pub fall_back: bool,
@@ -111,7 +111,7 @@ pub struct Sent<'s> {
     pub plan: &'s Digest,
     /// Its limit in milliseconds.
     pub limit_ms: u64,
-    /// The most bytes of output that the log keeps.
+    /// Limit of the output in the log, in bytes.
     pub max_output: u64,
     /// By which it is stopped.
     pub stop: &'s StopRequest,
@@ -126,7 +126,7 @@ pub struct Sent<'s> {
 /// What came of a try elsewhere.
 #[derive(Debug)]
 pub struct CameBack {
-    /// Its evidence, and what the runner knows besides.
+    /// Its evidence, and further facts that the runner has.
     pub tried: AttemptResult,
     /// How it was confined.
     pub confined: Option<Confined>,

@@ -1,5 +1,5 @@
-//! Attends to the services that steps want: begins the steps whose services are ready, and stops the
-//! services that no step wants any more.
+//! Manages the services of steps: begins the steps whose services are ready, and stops services
+//! that are no longer needed.
 
 use super::{Drive, DriveError, Driver, ExecutorEvent, SUSPEND_TIMEOUT, execution};
 use crate::services::{Readiness, refused};
@@ -14,8 +14,8 @@ use vplan_run::event::Event;
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 impl Drive<'_, '_, '_> {
-    /// Whether an event of the services is to be handled: starts the steps whose services are ready,
-    /// ends those whose services are dead, and stops the services that no step wants any more.
+    /// Whether an event of the services is to be handled: starts steps whose services are ready,
+    /// ends steps whose services are dead, and stops services that are no longer needed.
     pub(super) fn attend_services(&mut self) -> Result<bool, DriveError> {
         if self.services.is_unused() {
             return Ok(false);

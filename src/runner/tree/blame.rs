@@ -127,8 +127,9 @@ impl<'a> Concerns<'a> {
         self.hidden.get(path) == Some(&HiddenBy::Tool)
     }
 
-    /// Returns the steps that are about a file, each with how. What tools leave is no step's, nor what
-    /// the user's own ignore file hides and nothing selects.
+    /// Returns the steps that a file concerns, each with the kind of interest. Files left by tools
+    /// concern no step. Files that the user's own ignore file hides concern only steps that select
+    /// them.
     fn about(&self, path: &RepoPath) -> Vec<(&'a Step, Interest)> {
         let least = match self.hidden.get(path) {
             Some(HiddenBy::Tool) => return Vec::new(),

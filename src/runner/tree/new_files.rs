@@ -6,11 +6,11 @@ use vplan_git::snapshot::Snapshot;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_run::report::NewFile;
 
-/// The way out for a tree that changed.
+/// The help for a tree that changed.
 pub(super) const AGAIN: &str =
     "run again when nothing else writes to the work tree; `writes` says what a check may change";
 
-/// The most lines that are proposed.
+/// Maximum number of proposed lines.
 const MOST: usize = 3;
 
 /// Proposes lines for new files. None of them ignores a folder of the change, or a file in a folder

@@ -1,7 +1,7 @@
 //! The transport that has a server of the Remote Execution API execute tries, each as an action.
 //!
-//! The server's action cache is never believed about a try: an action is distinct by its nonce, is not looked
-//! up, and is not to be cached. Its exit code says nothing; the answer does.
+//! The server's action cache is never trusted for a try: an action is unique by its nonce, is not
+//! looked up, and must not be cached. Its exit code is ignored; only the answer counts.
 
 mod root;
 
@@ -45,9 +45,9 @@ const THERE: Duration = Duration::from_secs(600);
 /// So often an execution is resumed, and so often what was lost is uploaded again.
 const RESUMES: u32 = 3;
 const UPLOADS: u32 = 2;
-/// The most bytes by which a log is longer than the output that it keeps.
+/// Limit by which a log may exceed the output that it stores, in bytes.
 const MORE_LOG: u64 = 64 << 10;
-/// The most bytes of a server's words.
+/// Limit of a message from the server, in bytes.
 const MOST_SAID: usize = 4096;
 /// The variable that each machine has, where an action has none of its own.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -71,7 +71,7 @@ pub struct ReapiSettings {
     pub properties: Vec<(String, String)>,
     /// The time that a step may wait for one.
     pub queue: Duration,
-    /// The time before a server is asked again for the first time.
+    /// The delay before the first repeated call.
     pub pause: Duration,
 }
 
@@ -123,7 +123,7 @@ enum ExecutionEnd {
 }
 
 impl ReapiTransport {
-    /// Makes it. Nothing is asked yet.
+    /// Creates the transport, without a call to the server.
     ///
     /// # Errors
     /// The address is none; errors of the system.
@@ -303,7 +303,7 @@ impl ReapiTransport {
             };
             let number = i32::from(status.code());
             match after(number) {
-                // The server knows nothing of the operation any more.
+                // The server no longer knows the operation.
                 Next::Upload if operation.is_some() && number == code::NOT_FOUND => {
                     operation = None;
                     resumes += 1;
@@ -322,7 +322,8 @@ impl ReapiTransport {
         }
     }
 
-    /// Waits before it is asked again: each time twice as long, and never as long as others do. Returns whether nobody asked to stop meanwhile.
+    /// Waits before the next call. The time doubles with each call, and varies at random so that
+    /// clients do not call at the same time. Returns whether no stop was requested meanwhile.
     fn pause(&self, before: u32, stop: &StopRequest) -> bool {
         let mut random = [0; 1];
         // Without random bytes it waits as long as it says.
@@ -581,13 +582,14 @@ impl ReapiTransport {
         };
         let fetched = self.transfer(stop, self.connection.fetch(digests, take));
         fetched.map_err(|status| {
-            // Who has lost this may have lost more.
+            // A server that has lost this content may have lost more.
             self.there().clear();
             Lost::Again(said(&status))
         })
     }
 
-    /// Returns what a machine must have: what the contract says, and what the operator does, who has the last word.
+    /// Returns the required properties of a machine: those of the contract, overridden by the
+    /// operator's.
     fn platform(&self, step: &Step) -> Option<Platform> {
         let mut properties = step.machine().map_or_else(BTreeMap::new, |machine| {
             let properties = machine.properties.iter();

@@ -60,7 +60,7 @@ pub(super) struct Tree {
 #[derive(Debug, Default)]
 pub(super) struct Folders(pub BTreeMap<ContentName, Vec<u8>>);
 
-/// A folder of which not all is known yet.
+/// A folder whose content is not complete yet.
 #[derive(Default)]
 struct OpenFolder {
     name: String,
