@@ -1,4 +1,4 @@
-//! Identifies values by their bytes: canonical JSON (RFC 8785) and SHA-256; the only room of
+//! Identifies values by their bytes: canonical JSON (RFC 8785) and SHA-256. No other module uses
 //! `sha2`.
 
 use data_encoding::HEXLOWER;

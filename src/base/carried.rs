@@ -64,9 +64,9 @@ pub struct Listed<T> {
     pub gone: Vec<T>,
 }
 
-/// Carries each `cd` and `export` that is a command of its own into the commands after it. One with
-/// nothing after it is left as it is, as a text that is no command, and so is one that only a shell
-/// can follow. Each command comes with what the result calls it by.
+/// Carries each separate `cd` and `export` command into the commands after it. It stays as it is, a
+/// text outside the grammar, if no command follows or if only a shell can follow it. Each command
+/// comes with its identifier in the result.
 pub fn listed<'a, T>(list: impl IntoIterator<Item = (T, &'a Command)>) -> Listed<T> {
     let (commands, gone) = (Vec::new(), Vec::new());
     let mut listed = Listed { commands, gone };

@@ -1,7 +1,7 @@
 //! A parsed command, and the text in normal form that it is written as.
 //!
-//! Unaware of the grammar: `lang/command` reads text, this file only holds the result and quotes
-//! it, so that rooms which may not see text (`plan`, `recover`) can still show commands.
+//! Independent of the grammar: `lang/command` reads text, this file only holds the result and
+//! quotes it. So crates without access to text (`plan`, `recover`) can still show commands.
 
 use super::word::{Word, is_unsafe_to_show};
 use schemars::JsonSchema;
@@ -46,7 +46,7 @@ pub enum Command {
     Unsupported {
         /// The whole text, as it was written.
         text: String,
-        /// The error, and the way out.
+        /// The error, and its help.
         unsupported: Unsupported,
     },
 }

@@ -1,4 +1,4 @@
-//! Messages about the user's text: a stable code, a severity, places, and how to mend it.
+//! Messages about the user's text: a stable code, a severity, places, and a help text.
 
 use super::span::Place;
 use super::word::{is_unsafe_to_show, visible};
@@ -39,7 +39,7 @@ pub struct Label {
 pub struct Diagnostic {
     /// The kind of message.
     pub code: Code,
-    /// Its severity.
+    /// Whether it makes the text invalid.
     pub severity: Severity,
     /// One line, lower case, no full stop, user text in backticks.
     pub message: String,
@@ -81,14 +81,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds how to mend it.
+    /// Sets the help text.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Adds how to mend it, unless that is said already.
+    /// Sets the help text, unless there is one already.
     #[must_use]
     pub fn or_help(mut self, text: impl FnOnce() -> String) -> Self {
         self.help.get_or_insert_with(text);

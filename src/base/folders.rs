@@ -23,10 +23,10 @@ pub struct FolderQuery {
     with: Vec<RepoPath>,
 }
 
-/// Why a text is no glob of folders.
+/// Why a text is not a glob of folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderError {
-    /// It has a wildcard that is no whole name.
+    /// A wildcard is only a part of a name.
     Wildcard,
     /// It is absolute, leaves the repository, or is empty.
     Path,

@@ -275,7 +275,7 @@ impl<I: Index> Graph<I> {
     }
 
     /// Returns the things in an order in which each comes after all that its edges lead to. Things
-    /// on a cycle, and those that reach one, are left out.
+    /// on a cycle, and those that reach one, are omitted.
     #[must_use]
     pub fn bottom_up(&self) -> Vec<I> {
         let mut waiting: Dense<Node, usize> = self.next.iter().map(Vec::len).collect();

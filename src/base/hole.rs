@@ -1,11 +1,11 @@
-//! Holes: `{NAME}` in a text, which an `each` of the language fills, or a service.
+//! Placeholders: `{NAME}` in a text, filled by an `each` of the language, or by a service.
 
 use super::name::is_reference;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-/// Whether a text is the name of a hole: a letter or `_`, then letters, digits, `_` and `-`.
+/// Whether a text is the name of a placeholder: a letter or `_`, then letters, digits, `_` and `-`.
 #[must_use]
 pub fn is_hole_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -14,7 +14,7 @@ pub fn is_hole_name(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// Finds the holes of a text: the range of each in bytes, braces included, and its name.
+/// Finds the placeholders of a text: the range of each in bytes, braces included, and its name.
 pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let opens = text.match_indices('{').map(|(at, _)| at);
     opens.filter_map(|at| {
@@ -25,7 +25,7 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Whether a text has a hole.
+/// Whether a text has a placeholder.
 #[must_use]
 pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
@@ -34,7 +34,7 @@ pub fn has_hole(text: &str) -> bool {
 /// What follows the name of an `each` over packages where the name of the package is meant.
 const NAME_OF: &str = ".name";
 
-/// Returns the name of the `each` whose package a hole names: `pkg` of `pkg.name`.
+/// Returns the name of the `each` whose package a placeholder names: `pkg` of `pkg.name`.
 #[must_use]
 pub fn package_hole(name: &str) -> Option<&str> {
     name.strip_suffix(NAME_OF).filter(|each| is_hole_name(each))
@@ -62,7 +62,7 @@ pub fn as_part_of_name(value: &str) -> String {
 }
 
 crate::words! {
-    /// The kind of value of a hole of a service.
+    /// The kind of value of a service's placeholder.
     Given {
         /// A free port.
         Port = "port",
@@ -71,7 +71,7 @@ crate::words! {
     }
 }
 
-/// A hole of a service in a text.
+/// A placeholder of a service in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceHole<'t> {
     /// Where it is, in bytes, braces included.
@@ -82,7 +82,7 @@ pub struct ServiceHole<'t> {
     pub what: Given,
 }
 
-/// Reads the name of a hole: `port`, `tmp`, `db.port`, `db.tmp`; `None` for any other.
+/// Parses the name of a placeholder: `port`, `tmp`, `db.port`, `db.tmp`; `None` for any other.
 #[must_use]
 pub fn service_hole(name: &str) -> Option<(Option<&str>, Given)> {
     let (service, what) = match name.rsplit_once('.') {
@@ -93,7 +93,7 @@ pub fn service_hole(name: &str) -> Option<(Option<&str>, Given)> {
     service.is_none_or(is_reference).then_some((service, what))
 }
 
-/// Finds the holes of services in a text.
+/// Finds the placeholders of services in a text.
 pub fn service_holes(text: &str) -> impl Iterator<Item = ServiceHole<'_>> {
     holes(text).filter_map(|(range, name)| {
         let (service, what) = service_hole(name)?;
@@ -105,8 +105,8 @@ pub fn service_holes(text: &str) -> impl Iterator<Item = ServiceHole<'_>> {
     })
 }
 
-/// Replaces the holes of services in a text, each once, by what `with` says; one that it says
-/// nothing of stays. What is put in is not read again.
+/// Replaces each placeholder of a service in a text by the value from `with`, or keeps it if there
+/// is none. Inserted values are not scanned again.
 pub fn replace(text: &str, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<String>) -> String {
     let (mut out, mut behind) = (String::with_capacity(text.len()), 0);
     for hole in service_holes(text) {
@@ -120,8 +120,8 @@ pub fn replace(text: &str, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<Stri
     out
 }
 
-/// Puts holes back into a text in which they were filled with these values, as far as that can be
-/// seen: for people.
+/// Puts placeholders back into a text, wherever one of these values occurs in it. This is a guess,
+/// for people only.
 #[must_use]
 pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str)>) -> String {
     let mut values: Vec<(&str, &str)> = values.filter(|(_, value)| !value.is_empty()).collect();
@@ -146,7 +146,7 @@ pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str
     written
 }
 
-/// The value of each hole of some `each` blocks inside each other, outermost first.
+/// The placeholder values of nested `each` blocks, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values(Vec<(String, String)>);
 
@@ -169,8 +169,8 @@ impl Alike {
         }
     }
 
-    /// Takes the text of another row, if it is alike. What is a value in one row by chance (`ui` in
-    /// `build-ui`) is told by the other.
+    /// Takes the text of another row, if it is alike. If a text has a value by chance (`ui` in
+    /// `build-ui`), the other row shows that.
     pub fn takes(&mut self, values: &Values, text: &str) -> bool {
         if values.fill(&self.written, Escape::Nothing) != text {
             let written = values.with_holes(text);
@@ -184,7 +184,7 @@ impl Alike {
         true
     }
 
-    /// Returns the text with holes; that of a single row as it is.
+    /// Returns the text with placeholders; the text of a single row is unchanged.
     #[must_use]
     pub fn written(&self) -> &str {
         if self.count == 1 {
@@ -262,20 +262,20 @@ impl Values {
         Some(package_hole(name).unwrap_or(name))
     }
 
-    /// Puts the holes back into a text in which they were filled, as far as that can be seen.
+    /// Puts the placeholders back into a text, wherever one of the values occurs in it.
     #[must_use]
     pub fn with_holes(&self, text: &str) -> String {
         with_holes(text, self.iter())
     }
 
-    /// Returns the value of a hole, if it is one of these.
+    /// Returns the value of a placeholder, if it is one of these.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Fills the holes of a text that have values. What is put in is not read again.
+    /// Fills the placeholders that have values. Inserted values are not scanned again.
     #[must_use]
     pub fn fill<'t>(&self, text: &'t str, escape: Escape) -> Cow<'t, str> {
         if self.0.is_empty() || !has_hole(text) {
@@ -300,7 +300,7 @@ impl Values {
     }
 }
 
-/// Whether a path begins with the hole in front of this offset, and goes on with a `/`.
+/// Whether a path begins with the placeholder that ends at this offset, and continues with a `/`.
 fn is_at_slash(text: &str, behind: usize, before: &str) -> bool {
     matches!(before, "" | "!") && text.get(behind..).is_some_and(|rest| rest.starts_with('/'))
 }

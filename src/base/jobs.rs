@@ -1,5 +1,5 @@
-//! How many steps run side by side: a number, or as many as the machine has processors for, where
-//! nothing is known to keep them apart.
+//! How many steps run in parallel: a number, or up to the number of processors, for steps that are
+//! known not to conflict.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
@@ -7,20 +7,20 @@ use serde::ser::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// How many steps run side by side.
+/// How many steps run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jobs {
     /// So many, at least 1.
     Number(u32),
-    /// As many as there are processors, if what they were seen to do does not meet. The number of
-    /// processors is none of the plan's.
+    /// As many as there are processors, for steps whose observed effects do not conflict. The plan
+    /// does not contain the number of processors.
     Auto,
 }
 
 impl Jobs {
     /// One after another.
     pub const ONE: Jobs = Jobs::Number(1);
-    /// The largest number.
+    /// Limit of [`Jobs::Number`].
     pub const MOST: u32 = 256;
     /// The word for [`Jobs::Auto`].
     pub const AUTO: &'static str = "auto";
@@ -34,7 +34,7 @@ impl Jobs {
         }
     }
 
-    /// Returns the most steps side by side on a machine with so many processors.
+    /// Returns the maximum number of parallel steps on a machine with that many processors.
     #[must_use]
     pub fn most(self, processors: usize) -> usize {
         let number = match self {

@@ -1,4 +1,4 @@
-//! Types that all rooms share. Uses no other room.
+//! Types that all crates share. Uses no other crate.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

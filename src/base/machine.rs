@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most properties of a machine.
+/// Maximum number of properties of a machine.
 pub const MOST_PROPERTIES: usize = 32;
 
 /// `on`: where a step is executed that may be executed elsewhere.
@@ -31,7 +31,7 @@ impl On {
     /// The word for the machine that vplan itself runs on.
     pub const HERE: &'static str = "here";
 
-    /// Returns the word behind `on`.
+    /// Returns the word after `on`.
     #[must_use]
     pub fn word(&self) -> &str {
         match self {
@@ -40,7 +40,7 @@ impl On {
         }
     }
 
-    /// Returns the machine that a server is asked for, if one is named.
+    /// Returns the machine to request from a server, if one is named.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
         match self {

@@ -10,8 +10,8 @@ use nom::{IResult, Parser};
 /// A name may not begin with it: `--only tag:fast` means a tag.
 const TAG: &str = "tag:";
 
-/// Whether a text is a name: a letter or `_`, then letters, digits, `_`, `-`, `.` and `:`, of which
-/// the last two do not end it. It does not begin with `tag:`.
+/// Whether a text is a name: a letter or `_`, then letters, digits, `_`, `-`, `.` and `:`. The last
+/// character is not `.` or `:`. It does not begin with `tag:`.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     all_consuming(name).parse(text).is_ok()

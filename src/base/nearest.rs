@@ -31,7 +31,7 @@ pub fn nearest_within<'a>(
     budget: &Cell<usize>,
 ) -> Option<&'a str> {
     let most = |name: &str| (name.len().max(word.len()) / 3).clamp(1, 3);
-    // Comparing costs the product of both lengths, and longer words are no slips of the finger.
+    // The comparison costs the product of both lengths, and longer words are not typing errors.
     if word.len() > LONGEST {
         return None;
     }

@@ -92,7 +92,7 @@ pub struct OriginError {
     pub length: usize,
     /// One line, safe to show. It repeats nothing that could be a secret.
     pub message: String,
-    /// The remedy.
+    /// The help text for the message, if there is any.
     pub help: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl GitOrigin {
     ///
     /// # Errors
     /// Any other shape or protocol; a URL with a password or with characters that URLs do not have;
-    /// a revision that is no full object id; a path that is not in its plain form.
+    /// a revision that is not a full object id; a path that is not in its plain form.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| is_unsafe_to_show(*c)) {
             let message = format!(

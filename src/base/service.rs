@@ -1,7 +1,7 @@
-//! A service: a program that runs beside checks, for as long as one of them wants it.
+//! A service: a program that runs in parallel with checks, as long as one of them needs it.
 //!
-//! Its words, and those of the checks beside it, have holes for what is only known once it is
-//! started: its port, and its folder for files. A plan holds the hole, never the number.
+//! The service and its checks have placeholders for values known only after its start: its port,
+//! and its folder for files. A plan holds the placeholder, never the number.
 
 use super::command::{Env, Piece};
 use super::hole::{Given, ServiceHole, replace, service_holes};
@@ -39,7 +39,7 @@ impl Service {
     /// The time that a service has to become ready, in milliseconds, unless it says another one.
     pub const TIMEOUT_MS: u64 = 60_000;
 
-    /// Calls `with` on each text in which it may have holes.
+    /// Returns each text that may have placeholders.
     pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
         let ready: Vec<&[u8]> = match &self.ready {
             Some(Ready::Tcp(text) | Ready::File(text) | Ready::Line(text)) => vec![text.as_bytes()],
@@ -53,7 +53,7 @@ impl Service {
         words.map(Word::as_bytes).chain(ready)
     }
 
-    /// Whether it has a hole for its port, so that one is chosen for it.
+    /// Whether it has a placeholder for its port, which requires choosing one.
     #[must_use]
     pub fn wants_port(&self) -> bool {
         self.texts().any(|text| {
@@ -87,7 +87,8 @@ pub struct ReadyCommand {
     pub env: Env,
 }
 
-/// Replaces the holes of services in a word, as [`replace`]; one that is no text has no holes.
+/// Replaces the placeholders of services in a word, as [`replace`]. A word that is not text has
+/// none.
 pub fn replace_in(word: &mut Word, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<String>) {
     if let Some(text) = word.as_str()
         && service_holes(text).next().is_some()

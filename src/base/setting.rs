@@ -1,8 +1,8 @@
-//! The table of settings: what a check may say besides what it does. Syntax, layout, draft,
-//! resolution with defaults, comparison, explanation and the key of reuse are made from a row.
+//! The table of settings of a check, all but the command itself. Syntax, layout, draft, resolution
+//! with defaults, comparison, explanation and the cache key are made from a row.
 //!
-//! Besides its row, a setting is a field of a plan's step (`plan::Step`), a row of the language
-//! reference, and what it does.
+//! In addition to its row, a setting needs a field of a plan's step (`plan::Step`), a row of the
+//! language reference, and an implementation.
 
 use super::command::Command;
 use super::glob::{Glob, Selection};
@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 pub struct Setting {
     /// The word that begins it.
     pub word: &'static str,
-    /// Its syntax.
+    /// Its syntax, as messages and the reference show it.
     pub usage: &'static str,
     /// The form of the value.
     pub takes: Takes,
@@ -26,7 +26,7 @@ pub struct Setting {
     /// Whether `defaults` may hold it. A check's own replaces it, and that of its verb the one of all
     /// checks, but for `env`, `tags`, `tool-path` and `reads`, which add up.
     pub in_defaults: bool,
-    /// Its default.
+    /// The value of a check that does not set it.
     pub unset: Unset,
     /// Whether a check of another verb does not have it at all, not even when it is not written.
     pub of_verb: bool,
@@ -47,7 +47,7 @@ pub enum Takes {
     Flag,
     /// A whole number.
     Number {
-        /// The greatest.
+        /// Its maximum.
         most: u64,
         /// Its description, for messages.
         called: &'static str,
@@ -87,7 +87,7 @@ pub enum Takes {
     Selection,
     /// A format and a glob.
     Report,
-    /// A command.
+    /// A command of its own, in the syntax of commands.
     Command,
 }
 
@@ -133,7 +133,7 @@ pub enum Verbs {
 pub enum Unset {
     /// Nothing, and that is the least.
     Nothing,
-    /// Nothing, and that is no limit.
+    /// No value, which means no limit.
     Unlimited,
     /// This number.
     Number(u64),
@@ -229,7 +229,7 @@ pub enum Value {
     Globs(Vec<Glob>),
     /// A selection of files.
     Selection(Selection),
-    /// A command.
+    /// A command in its parsed form.
     Command(Command),
     /// Services, as they are defined.
     Services(Vec<Service>),

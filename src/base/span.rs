@@ -62,7 +62,7 @@ impl Index for SourceId {
 /// A span in one of several files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The file.
+    /// The file that the span is in.
     pub source: SourceId,
     /// The range in it.
     pub span: Span,

@@ -87,7 +87,7 @@ pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
     checked(total)
 }
 
-/// Writes what may have been meant by a text that is no duration: `1m90s`, `30s1m`, `1.5m`.
+/// Suggests the intended spelling of a text that is not a duration: `1m90s`, `30s1m`, `1.5m`.
 #[must_use]
 pub fn meant_duration(text: &str) -> Option<String> {
     let number = |c: char| c.is_ascii_digit() || c == '.';

@@ -1,5 +1,5 @@
-//! Lists the words that rooms share with each other and with documents, one enum each; what a word
-//! makes the program do is in the room that does it.
+//! Lists the words that crates share with each other and with documents, one enum each. The meaning
+//! of a word is in the crate that implements it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -227,7 +227,7 @@ macro_rules! exit_codes {
             /// All codes, ascending.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The number.
+            /// The exit code of the process.
             #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8

@@ -244,7 +244,7 @@ pub fn has_word(words: &str, word: impl AsRef<[u8]>) -> bool {
     words.any(|known| known.as_bytes() == word.as_ref())
 }
 
-/// Formats the first items of a list, and how many there are besides: `a, b and 3 more`.
+/// Formats the first items of a list, and how many more there are: `a, b and 3 more`.
 #[must_use]
 pub fn first_of<T: std::fmt::Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
     let mut items = items.into_iter();
@@ -252,7 +252,7 @@ pub fn first_of<T: std::fmt::Display>(items: impl IntoIterator<Item = T>, most: 
     shown.join(", ") + &and_more(items.count())
 }
 
-/// Returns ` and 3 more`, behind a list that was cut short; nothing for 0.
+/// Returns ` and 3 more`, to be written after a list that was cut short; nothing for 0.
 #[must_use]
 pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> String {
     if number == N::from(0) {
@@ -280,7 +280,7 @@ pub fn quote_string(text: &str) -> Cow<'_, str> {
     Cow::Owned(quote_with_holes(text))
 }
 
-/// Quotes a string so that no hole in it is filled, where it may have some: in `'…'`, if it can be.
+/// Quotes a string so that its placeholders, if any, are not filled: in `'…'`, if possible.
 #[must_use]
 pub fn quote_literal(text: &str) -> Cow<'_, str> {
     if has_hole(text) && !text.contains('\'') && !text.chars().any(is_unsafe_to_show) {
@@ -298,7 +298,7 @@ pub fn quote_pattern(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{text}'"))
 }
 
-/// Writes a string of the language in which holes are to be filled.
+/// Writes a string of the language whose placeholders are to be filled.
 #[must_use]
 pub fn quote_with_holes(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

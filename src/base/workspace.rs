@@ -40,7 +40,7 @@ pub enum Manifest {
 type Files = (&'static str, &'static str, &'static [&'static str]);
 
 impl Manifest {
-    /// All of them. A pnpm workspace has a `package.json`, too, so that it is looked for first.
+    /// All kinds. A pnpm workspace has a `package.json`, too, so pnpm comes first.
     pub const ALL: [Self; 5] = [
         Manifest::Pnpm,
         Manifest::Npm,
@@ -168,7 +168,7 @@ impl WorkspaceQuery {
 /// A folder that an `each` asks for; of a package also what its manifest says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
-    /// The name of the package; empty for a folder that was asked for by its name.
+    /// The name of the package; empty for a folder that was requested by its name.
     pub name: String,
     /// The folders that it uses: packages of the workspace, and others of the repository.
     pub uses: BTreeSet<RepoPath>,
@@ -179,7 +179,7 @@ pub struct Member {
 pub struct FoundMembers {
     /// The manifest of the workspace.
     pub manifest: Option<Manifest>,
-    /// The folders.
+    /// The folders found, by path.
     pub members: BTreeMap<RepoPath, Member>,
 }
 

@@ -1,4 +1,4 @@
-//! Globs that select paths; the only room of `globset`.
+//! Globs that select paths. No other module uses `globset`.
 
 pub mod automaton;
 pub(crate) mod escape;
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A glob of the one dialect, checked and taken apart. It is compared and serialised as its text.
+/// A glob of the one dialect, checked and parsed. It is compared and serialised as its text.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Glob {
@@ -32,7 +32,7 @@ impl Glob {
     /// Parses a glob.
     ///
     /// # Errors
-    /// The text is no glob of the dialect.
+    /// The text is not a glob of the dialect.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         Ok(Self {
             alternatives: parse::parse(text)?.into(),
@@ -220,7 +220,7 @@ impl Selection {
         self.items.iter().filter(|item| item.not)
     }
 
-    /// Returns the globs of the positive items, also of those behind a name.
+    /// Returns the globs of the positive items, including those that a name refers to.
     #[must_use]
     pub fn positive_globs(&self) -> Vec<&Glob> {
         let globs = self.positive().flat_map(|item| match &item.what {

@@ -61,7 +61,7 @@ pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec
     by_column.into_iter().map(together).collect()
 }
 
-/// Globs, each of which overlaps with each of others.
+/// Two groups of globs, where each glob overlaps all globs of the other group.
 pub type Group<'l, A, B> = (Vec<&'l A>, Vec<&'l B>);
 
 /// Globs, by the directories that they name in full, so that thousands of globs for as many
@@ -282,7 +282,7 @@ fn share(a: Takes, b: Takes) -> bool {
             class.contains(Some(c))
         }
         (Takes::Class(a), Takes::Class(b)) => match (a.negated, b.negated) {
-            // A byte that is no character, for one.
+            // Both match a byte outside of any character, for example.
             (true, true) => true,
             (false, false) => a
                 .ranges

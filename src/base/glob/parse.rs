@@ -9,10 +9,10 @@ use std::sync::Arc;
 /// The longest glob, in bytes.
 pub(super) const MAX_BYTES: usize = 512;
 
-/// The most alternatives that the braces of one glob may expand to, counted as a product.
+/// Maximum number of alternatives that the braces of one glob may expand to, counted as a product.
 pub(super) const MAX_ALTERNATIVES: usize = 64;
 
-/// Reads a glob into its alternatives; those that are empty select nothing and are left out.
+/// Reads a glob into its alternatives. Empty ones select nothing and are omitted.
 pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
     read(text).map_err(|fault| {
         let help = fault
@@ -31,9 +31,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
 struct SyntaxError {
     message: String,
     span: Span,
-    /// The text with this fault mended; it may have others.
+    /// The text with this error fixed; it may have other errors.
     mended: Option<String>,
-    /// The help where mending finds no valid glob.
+    /// The help if no fix gives a valid glob.
     help: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl SyntaxError {
         self
     }
 
-    /// Mends fault after fault, until none is left. A few rounds are enough for texts that people
+    /// Fixes error after error, until none is left. A few rounds are enough for texts that people
     /// write.
     fn mended(&self, text: &str) -> Option<String> {
         let mut mended = self.mended.clone()?;
@@ -491,7 +491,7 @@ fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
         end,
         "`**` stands for whole segments, it cannot be a part of one",
     );
-    // Stars that meet through braces cannot be mended in one place.
+    // Stars that meet through braces cannot be fixed in one place.
     fault
         .mend(mended.filter(|_| end - start == count))
         .help("give it a segment of its own, as in `src/**/*.rs`")

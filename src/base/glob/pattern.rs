@@ -199,7 +199,7 @@ fn matches_name(parts: &[Part], name: &[u8]) -> bool {
 }
 
 impl Part {
-    /// Returns what is left of a name after this part, which is no star.
+    /// Returns the rest of a name after this part, which is not a star.
     fn strip<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
         match self {
             Part::Star => Some(name),

@@ -13,8 +13,8 @@ pub(super) const GRAM: usize = 4;
 /// The number of patterns that may share a key before a less shared piece of their text is tried.
 const CROWD: u32 = 8;
 
-/// The most patterns in one set, because larger ones are slow (measured: at 512 half of the gain is
-/// lost).
+/// Maximum number of patterns in one set, because larger ones are slow (measured: at 512, half of
+/// the gain is lost).
 const SET_SIZE: usize = 128;
 
 /// Globs by what a path must have for them to match it.

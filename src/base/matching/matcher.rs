@@ -7,14 +7,14 @@ use crate::change::ChangeSet;
 use crate::glob::Selection;
 use std::cell::Cell;
 
-/// The most files that a reason names.
+/// Maximum number of files that a reason names.
 pub const SHOWN: usize = 20;
 
 /// Selected files: how many, and the first [`SHOWN`] as indices into the change set (which is in
 /// byte order).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Their number.
+    /// How many files are selected, also those not in `first`.
     pub count: u64,
     /// The first of them.
     pub first: Vec<u32>,

@@ -7,7 +7,7 @@ use crate::glob::{Pattern, PatternSet};
 /// The number of paths that a group of patterns is tested with before it is compiled to a set.
 const PATIENCE: u32 = 256;
 
-/// The most sets that are compiled, because each may take a megabyte or two.
+/// Maximum number of compiled sets, because each may take a megabyte or two.
 const SETS: usize = 8;
 
 /// A walk over paths; in byte order it is fastest, for neighbours share directories, which are

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A set of characters that are the same to every glob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Letter {
-    /// The most readable of its characters; `None` is a stray byte.
+    /// Its most readable character; `None` is a stray byte.
     pub shown: Option<char>,
     pub cost: u64,
 }
@@ -98,7 +98,8 @@ fn cost(c: char) -> u64 {
     }
 }
 
-/// The number of characters of a range that are looked at, and the last one before which as many are all for private use.
+/// The number of examined characters of a range; and the last start of a range whose examined
+/// characters are all for private use.
 const MOST_TRIED: usize = 0x400;
 const LAST_PRIVATE: u32 = 0xf900 - 0x400;
 
@@ -110,7 +111,7 @@ fn best(from: u32, to: u32) -> Option<char> {
     // All others are letters, or equally hard to read.
     let others = || (from..to).take(MOST_TRIED).filter_map(char::from_u32);
     let letter = || match from {
-        // The many for private use are no letters.
+        // Characters for private use are not letters.
         0xe000..=LAST_PRIVATE => None,
         _ => others().find(|c| c.is_alphanumeric()),
     };

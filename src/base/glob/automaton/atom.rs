@@ -9,7 +9,7 @@ use crate::path::RepoPath;
 pub struct Atom {
     /// For each region, whether the paths lie in it.
     pub inside: Vec<bool>,
-    /// The most readable of the paths.
+    /// The path that is easiest to read.
     pub example: RepoPath,
 }
 
