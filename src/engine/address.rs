@@ -8,16 +8,16 @@ use vplan_os::files::read_plain;
 use vplan_repo::load::Site;
 use vplan_store::grpc::{RemoteAddress, Tls};
 
-/// The largest file of headers, of certificates or of a key, in bytes.
+/// Size limit of a file of headers, certificates or a key, in bytes.
 const MOST: u64 = 1 << 20;
 /// How the address of a socket of this machine begins.
 const SOCKET: &str = "unix:";
 /// How a block of PEM begins.
 const BEGIN: &[u8] = b"-----BEGIN ";
 
-/// What is said of a server besides its address, and the words of messages about it.
+/// The options of a server in addition to its address, and the wording of their messages.
 pub(super) struct AddressFlags<'a> {
-    /// The flag that names the address; those beside it begin with it.
+    /// The flag that names the address; the names of its other flags begin with it.
     pub flag: &'static str,
     /// The code of a wrong use.
     pub code: &'static str,
@@ -29,14 +29,14 @@ pub(super) struct AddressFlags<'a> {
     pub headers: Option<&'a Path>,
     /// The files by which both ends know each other.
     pub tls: &'a TlsFiles,
-    /// The repository: who changes it does not say which server is believed.
+    /// The repository: anyone who can change it must not choose the trusted server.
     pub site: &'a Site,
 }
 
 /// Reads an address; `None` for one of another kind.
 ///
 /// # Errors
-/// It is no address, holds a secret, or whoever is on the way could read what is sent.
+/// Not an address, an address with a secret, or an unencrypted one without `insecure`.
 pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAddress>, Failure> {
     let flag = of.flag;
     let usage = |message: String| Failure::usage(of.code, message);
@@ -61,7 +61,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
     }
     let path = rest.get(host.len()..).unwrap_or_default();
     if host.is_empty() || path.contains(['?', '#', '\\']) {
-        // What stands behind it may be a secret.
+        // The rest may be a secret, so it is not shown.
         let message = format!("the address of `{flag}` is no host, perhaps with a path");
         return Err(usage(message));
     }
@@ -83,7 +83,7 @@ pub(super) fn remote(url: &str, of: &AddressFlags<'_>) -> Result<Option<RemoteAd
     }))
 }
 
-/// Reads the address of a socket of this machine, behind which is gRPC.
+/// Reads the address of a socket of this machine that speaks gRPC.
 fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> {
     let shown = visible_path(path);
     if !path.is_absolute() {
@@ -97,7 +97,7 @@ fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> 
     }
     Ok(RemoteAddress {
         is_grpc: true,
-        // By `//`, so that what stands behind it is the path as it was checked, whatever it begins with.
+        // After `//`, the checked path follows unchanged, whatever it begins with.
         origin: format!("{SOCKET}//{}", path.display()),
         path: String::new(),
         headers: headers(of)?,

@@ -16,8 +16,8 @@ use vplan_plan::audit::amendment::{Amendment, head};
 use vplan_plan::audit::covering::fewest;
 
 /// Returns the text of a contract with these changes, in the layout of `vplan fmt`. `source`: the
-/// text that the contract was read from. What it may change is left out where it would let a
-/// check change what git does not ignore.
+/// text that the contract was read from. A `writes` that would let a check change files that git
+/// does not ignore is omitted.
 ///
 /// # Errors
 /// A text that cannot be changed, for people: one with errors of syntax, or one that would be too
@@ -35,7 +35,7 @@ pub fn amend(
     let mut edits = Edits::default();
     let changes = Changes::of(contract, amendments);
     for (place, globs) in &changes.conditions {
-        // Of two checks below it one may have read a file of a folder of which the other read all.
+        // One check may have read a file, and another one the whole folder around it.
         let globs = fewest(globs.iter().map(|glob| (*glob).clone()).collect());
         edits.insert(place.end, words(&globs.iter().collect()));
     }
@@ -67,7 +67,7 @@ fn first_of(diagnostics: &Diagnostics) -> String {
     first.map(|found| found.message.clone()).unwrap_or_default()
 }
 
-/// Returns quoted words, each behind a blank.
+/// Returns quoted words, each after a blank.
 fn words(globs: &BTreeSet<&String>) -> String {
     globs
         .iter()

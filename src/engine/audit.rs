@@ -1,5 +1,5 @@
-//! Audits a contract: holds it against what its checks were seen to do, in a run that is made for
-//! that or in earlier ones, and mends it.
+//! Compares a contract with the recorded effects of its checks, from this run or earlier ones. Can
+//! fix the contract.
 
 use super::amend::amend;
 use super::failure::{Failure, invalid, load_failed};
@@ -39,7 +39,7 @@ use vplan_repo::load::{ContractRequest, LoadError, Loaded, Site};
 use vplan_reuse::decide::Use;
 use vplan_store::history::History;
 
-/// The most recorded runs that are looked through.
+/// Search limit: the number of newest runs that are examined.
 const LOOKED_AT: usize = 200;
 /// The tier at which every check has its turn.
 const EVERY_TIER: u8 = 2;
@@ -62,14 +62,14 @@ pub struct AuditedContract {
     pub audited: Audited,
     /// The contract, with its sources.
     pub loaded: Loaded,
-    /// The runs that were looked at, newest first.
+    /// Examined runs, newest first.
     pub runs: Vec<String>,
     /// The run that was made for it.
     pub verified: Option<Verified>,
     site: Site,
 }
 
-/// A run of which steps were observed.
+/// A run with observed steps.
 struct Recorded {
     id: String,
     tree: String,
@@ -212,7 +212,7 @@ impl Engine<'_> {
         }))
     }
 
-    /// Mends a contract that was audited.
+    /// Applies the proposed changes to an audited contract.
     ///
     /// # Errors
     /// A contract that cannot be changed, or written.
@@ -251,7 +251,7 @@ impl Engine<'_> {
 }
 
 impl Engine<'_> {
-    /// Makes sure that a mended contract is valid, and asks for no less than the one before.
+    /// Checks that a fixed contract is valid, and not weaker than before.
     fn is_as_strong(
         &self,
         found: &AuditedContract,
@@ -304,9 +304,9 @@ impl Engine<'_> {
 /// A contract with what an audit found in it.
 #[derive(Debug)]
 pub struct Mended {
-    /// Its name.
+    /// The name of the contract file, for messages.
     pub name: String,
-    /// Its text.
+    /// The text before the fix.
     pub old: String,
     /// Its text as it would be.
     pub new: String,
@@ -333,7 +333,7 @@ fn usable_git(site: &Site) -> Result<&Git, Failure> {
     site.usable_git().ok_or_else(missing)
 }
 
-/// Returns the verification that observes the checks that are asked for.
+/// Returns the verification that observes the requested checks.
 fn observing(asked: &AuditRequest, contract: &Contract, site: &Site) -> VerifyRequest {
     let mut request = asked.verify.clone();
     request.observe = true;

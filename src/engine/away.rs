@@ -23,17 +23,17 @@ use vplan_runner::away::{Away, FolderTransport, Transport};
 use vplan_runner::away::{ReapiSettings, ReapiTransport, Unusable};
 use vplan_store::reuse::results::Results;
 
-/// The time before a server that failed is asked again for the first time.
+/// Delay before the first repeated call after a server failed.
 #[cfg(feature = "remote")]
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The scheme of the transport that copies folders.
 const FOLDER: &str = "folder:";
 
-/// Opens what carries steps elsewhere, if that is asked for.
+/// Opens the transport of remote execution, if one is requested.
 ///
 /// # Errors
-/// It is no address, or lies in the repository (exit 2); it cannot be used (exit 5).
+/// It is not an address, or is in the repository (exit 2); it cannot be used (exit 5).
 pub(super) fn transport(
     session: &Session,
     asked: Option<&RemoteRequest>,
@@ -164,8 +164,8 @@ pub(super) fn away<'a>(
         .map_err(|error| unusable("the repository", &error))
 }
 
-/// Returns for each step of a plan, in plan order, why it would be executed here by a run with
-/// `--remote`; `None` where it would not be. Nothing is asked.
+/// Returns for each step of a plan, in plan order, why a run with `--remote` would execute it here;
+/// `None` if it would not. Calls no server.
 ///
 /// # Errors
 /// The repository cannot be opened.

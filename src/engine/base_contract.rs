@@ -31,10 +31,10 @@ use vplan_repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
 use vplan_repo::lockfile;
 use vplan_repo::since::Since;
 
-/// The most weakenings that a message lists.
+/// Maximum number of weakenings that a message lists.
 const SAID: usize = 3;
 
-/// The most checks that a caveat names.
+/// Maximum number of checks that a caveat names.
 const NAMED: usize = 20;
 
 /// The terms on which the contract is compared with that of the base.
@@ -47,12 +47,12 @@ pub struct Terms<'a> {
     /// The present merge base, where the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
-    /// The effect of a weaker contract: `Narrows` for a plain run, `Incomplete` where a round is
-    /// recorded or believed.
+    /// The effect of a weaker contract: `Narrows` for a plain run, `Incomplete` if a round is
+    /// recorded or trusted.
     pub effect: Effect,
     /// The contracts that a person has accepted (`Contract::identity`).
     pub accepted: &'a [Digest],
-    /// The subject of the round, named in the way out.
+    /// The subject of the round, for the help text.
     pub subject: Option<&'a str>,
     /// Whether git may be called where the changed files do not show whether the contract is among
     /// them.
@@ -110,7 +110,7 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
     let (own, mut found) = comparison.own(default.is_some());
     found.extend(unrelated);
     if let Some(default) = default {
-        // A contract that the base has at this very path was chosen by the caller, who may have
+        // If the base has a contract at this path, the caller chose it: a repository can have
         // several.
         let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
         let effect = if by_choice {
@@ -384,7 +384,7 @@ impl Comparison<'_> {
             .and_then(|now| Ok((now, session.compiled(Some(then), &request, &mut facts)?)));
         let (now, before) = match plans {
             Ok(plans) => plans,
-            // The request fits today's contract, or there would be no plan to speak of.
+            // The request fits the present contract; otherwise there is no plan to compare.
             Err(failure) => {
                 return Some(self.unreadable(
                     &format!("it cannot be asked the same: {}", reason(failure)),

@@ -21,7 +21,7 @@ use vplan_repo::load::Site;
 use vplan_repo::since::Since;
 use vplan_run::known::{BaselineSource, BaselineUse};
 
-/// The most checks that a caveat names.
+/// Maximum number of checks that a caveat names.
 const NAMED: usize = 5;
 /// The baseline that counts in a run.
 #[derive(Clone, Debug, Default)]
@@ -34,9 +34,9 @@ pub struct Counting {
     pub caveats: Vec<Caveat>,
 }
 
-/// Finds the baseline that counts for a session whose contract is held against that of `base`: the
-/// one at the base; at HEAD where there is no base; the work tree's where there is no commit that
-/// has the contract.
+/// Finds the baseline that applies to a session whose contract is compared with that of `base`: the
+/// baseline at the base, or at HEAD without a base. If no commit has the contract, the work tree's
+/// applies.
 ///
 /// # Errors
 /// The work tree's cannot be read, or is damaged (exit 3). One at the base that cannot be read

@@ -13,7 +13,7 @@ use vplan_repo::load::Site;
 use vplan_run::report::Report;
 use vplan_store::history::History;
 
-/// The most recorded runs that are looked through for one of a contract.
+/// Search limit for the newest run of a contract.
 const LOOKED_AT: usize = 200;
 
 /// The request to record a baseline.
@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 200;
 pub struct RecordRequest<'a> {
     /// These checks; all of the run where it is empty.
     pub checks: &'a [String],
-    /// Only take out what the run does not show any more.
+    /// Only remove what the run no longer shows.
     pub tighten: bool,
     /// This run (its whole name); the latest of the contract otherwise.
     pub run: Option<&'a str>,
@@ -30,11 +30,11 @@ pub struct RecordRequest<'a> {
 /// A baseline that was recorded.
 #[derive(Debug)]
 pub struct RecordedBaseline {
-    /// The file.
+    /// The baseline file that was written.
     pub path: RepoPath,
-    /// The run.
+    /// The id of the recorded run.
     pub run: String,
-    /// The result.
+    /// What was added, removed and kept.
     pub recording: Recording,
     /// Whether the file was written: an unchanged one is not.
     pub written: bool,
@@ -99,7 +99,7 @@ impl Engine<'_> {
     }
 }
 
-/// The way out where there is no run to record.
+/// The help if there is no run to record.
 const RUN_FIRST: &str = "`vplan run --all --keep-going` looks at everything, then record again";
 
 fn read_run(history: &History, id: &str) -> Result<(Report, Plan), String> {

@@ -20,9 +20,9 @@ use vplan_repo::load::Site;
 /// A test, and the contract with the folders that it mentions.
 #[derive(Debug)]
 pub struct Case {
-    /// The test.
+    /// The expectation, validated.
     pub expect: Expect,
-    /// The contract.
+    /// The contract, shared by all tests that mention the same folders.
     pub contract: Rc<Contract>,
 }
 
@@ -54,7 +54,7 @@ impl Engine<'_> {
                 }
             };
             let mut found = Diagnostics::default();
-            // Two with one title are told of together.
+            // Two tests with one title are validated together, for the message about that.
             let twice = titles.insert(&draft.title.value, draft);
             let both: Vec<draft::Expect> = twice.into_iter().chain([draft]).cloned().collect();
             let mut expects = validate_tests(&both, &of_case, sources, &mut found);

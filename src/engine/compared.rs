@@ -51,7 +51,7 @@ impl ReadContract {
         }
     }
 
-    /// Takes a contract with the baseline beside it: of a revision, or of the work tree.
+    /// Takes a contract and the baseline that belongs to it: of a revision, or of the work tree.
     fn of(loaded: Loaded, site: &Site, revision: Option<&Oid>) -> Result<Self, Failure> {
         let path = file::path_for(&loaded.path);
         let found = file::read(site, &path, revision).map_err(failed)?;
@@ -126,7 +126,7 @@ impl Engine<'_> {
         let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
         let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
         let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
-        // What is read again is said once.
+        // The second reading gives the same notes, so they are reported once.
         let first = invented.is_none();
         let notes = base.notes.iter().filter(|_| first);
         notes.for_each(|note| self.observer.note(note));
@@ -191,8 +191,9 @@ pub struct ComparedContracts<S> {
     invented: Option<String>,
 }
 
-/// Reads two contracts; if one of them asks for folders, with a folder that is new: the comparison is
-/// about those that are there, and one that represents all others. `read` is told its name.
+/// Reads two contracts. If one of them asks for folders, both are read with an additional folder
+/// that represents all future ones; `read` gets its name. The comparison then covers existing
+/// folders and that one.
 ///
 /// # Errors
 /// Those of reading.

@@ -22,7 +22,7 @@ use vplan_plan::request::Mode;
 use vplan_repo::changes::base::{common, is_empty_tree};
 use vplan_repo::load::Site;
 
-/// The most checks that a message names.
+/// Maximum number of checks that a message names.
 const NAMED: usize = 3;
 
 /// Returns the identity of a repository's directory; none in a view of it, which has another one.

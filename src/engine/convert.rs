@@ -70,11 +70,11 @@ impl Kind {
 /// A part of the file that the contract lacks, or has otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its weight.
+    /// How much the missing part matters.
     pub weight: Weight,
     /// The key or the command.
     pub what: String,
-    /// The file.
+    /// The path of the file, as the user wrote it.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -91,13 +91,13 @@ pub struct Item {
 pub struct Converted {
     /// The file that was read.
     pub name: String,
-    /// Its kind.
+    /// The kind of configuration that was recognised.
     pub kind: Kind,
     /// The account, in the order of the file.
     pub lost: Vec<Item>,
-    /// The contract.
+    /// The resulting contract.
     pub contract: Contract,
-    /// Its text.
+    /// The contract in the language of vplan.
     pub text: String,
 }
 

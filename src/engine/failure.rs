@@ -18,7 +18,7 @@ pub struct Failure {
     pub code: String,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// The way out.
+    /// The next step for the user.
     pub help: Option<String>,
     /// Diagnostics about the contract, printed before the error.
     pub diagnostics: Option<Box<(Sources, Vec<Diagnostic>)>>,
@@ -75,7 +75,7 @@ impl Failure {
         Self::new(Exit::Internal, "vplan::internal", message)
     }
 
-    /// Adds the way out.
+    /// Sets the help text.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
@@ -91,7 +91,7 @@ impl Failure {
         }
     }
 
-    /// Adds the way out, where one is known.
+    /// Sets the help text, if there is one.
     #[must_use]
     pub fn helped(self, help: Option<impl Into<String>>) -> Self {
         Self {

@@ -13,7 +13,7 @@ use vplan_plan::request::{GoneFolder, GoneFolders};
 use vplan_repo::folders::{Beside, FoldersOf, folders_at};
 use vplan_repo::load::{ContractRequest, Site};
 
-/// The most folders for each of which is found out which checks went with it.
+/// Maximum number of missing folders that are examined one by one for their checks.
 const EACH: usize = 32;
 
 impl Engine<'_> {

@@ -26,7 +26,7 @@ const ORIGIN: &str = "origin";
 /// A report, and the findings about it.
 #[derive(Debug)]
 pub struct ExaminedReport {
-    /// The report.
+    /// The report as it was read.
     pub report: Report,
     /// The aspects that were examined.
     pub aspects: Vec<Aspect>,
@@ -44,7 +44,7 @@ impl Engine<'_> {
         file: &Path,
     ) -> Result<ExaminedReport, Failure> {
         let (report, bytes) = read_report(file)?;
-        // The report of merged shards is no run's: what lies beside it is about something else.
+        // A report of merged shards belongs to no run, so the files next to it are unrelated.
         let folder = Some(folder).filter(|_| report.merged.is_none());
         let mut found = look_at(&report, folder);
         let vault = self.kept_vault(site).ok().flatten();
@@ -76,7 +76,7 @@ struct Examined {
     plan: Option<Plan>,
 }
 
-/// Examines a report and what lies beside it.
+/// Examines a report and the files next to it.
 fn look_at(report: &Report, folder: Option<&Path>) -> Examined {
     let mut aspects = Vec::new();
     let own = own_plan(report).unwrap_or_else(|why| {
@@ -121,7 +121,7 @@ fn cannot(error: &io::Error) -> String {
     }
 }
 
-/// Reads another file of the report's folder. A missing one is no error.
+/// Reads another file of the report's folder. A missing one is not an error.
 fn read_sibling(
     folder: &Path,
     name: &str,

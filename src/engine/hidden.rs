@@ -23,9 +23,9 @@ use vplan_run::past::is_run_id;
 use vplan_store::history::History;
 use vplan_store::records;
 
-/// The most lines that a note proposes.
+/// Maximum number of lines that a note proposes.
 const LINES: usize = 3;
-/// Newest runs of which an observed one is searched.
+/// Search limit for the newest observed run.
 const RUNS: usize = 20;
 
 /// Files, and the checks that are about them.
@@ -80,8 +80,9 @@ impl Session {
         Ok(self.hidden_from(hidden, plan.steps.iter().chain(more)))
     }
 
-    /// Returns hidden files, of which those that vplan recorded wherever `--records` says are left by a
-    /// tool: the runs in a folder of which nothing is tracked, and the `.gitignore` that hides them.
+    /// Returns hidden files, and marks records of vplan as left by a tool, in whatever directory
+    /// `--records` put them. These are the runs in a folder without tracked files, and the
+    /// `.gitignore` that hides them.
     pub(super) fn with_records(&self, mut hidden: HiddenFiles) -> HiddenFiles {
         let mut homes: BTreeSet<RepoPath> = hidden.keys().filter_map(home_of_record).collect();
         if homes.is_empty() {
@@ -211,7 +212,7 @@ fn home_of_record(path: &RepoPath) -> Option<RepoPath> {
     Some(run.folder().folder())
 }
 
-/// Returns those of these files that steps were seen to read.
+/// Returns the files that the recorded steps read.
 fn reads<'s>(
     files: &BTreeSet<RepoPath>,
     steps: &[&'s Step],

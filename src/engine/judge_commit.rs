@@ -5,7 +5,7 @@ use super::place::Engine;
 use vplan_git::object::Oid;
 use vplan_plan::request::ChangedIn;
 use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
-/// The commit whose contract and baseline a change is held against.
+/// The commit whose contract and baseline a change is compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judge {
     /// The commit; `None` where there is none.
@@ -41,8 +41,8 @@ impl Judge {
         Self::since(Some(base), unrelated, session, engine)
     }
 
-    /// Where nothing is in common, the contract at the tip of the branch counts; where that branch
-    /// is not known any more, it is the default one.
+    /// Without a common ancestor, the contract at the tip of the branch counts; if that branch is
+    /// no longer known, the default one.
     pub(super) fn since(
         base: Option<Oid>,
         unrelated: Option<Unrelated>,

@@ -38,11 +38,11 @@ impl Formatting {
 /// A text to format.
 #[derive(Debug)]
 pub struct Text {
-    /// Its name.
+    /// The name for messages.
     pub name: String,
     /// None for standard input.
     pub file: Option<Editable>,
-    /// Its content.
+    /// The content, as it was read.
     pub bytes: Vec<u8>,
     /// Its new content; none when it is invalid.
     pub new: Option<String>,

@@ -50,7 +50,7 @@ pub struct LockOptions<'e> {
 /// A request whose answers are recorded.
 #[derive(Debug)]
 pub struct Recording<'a> {
-    /// The request.
+    /// The request that the proposer and the judges answer.
     pub request: PlanRequest,
     /// The program that answers `judge` checks, instead of the contract's `judge-with`.
     pub judge: Option<&'a OsStr>,
@@ -60,7 +60,7 @@ pub struct Recording<'a> {
 pub type MakeRecording<'a> = dyn Fn() -> Result<Recording<'a>, Failure> + 'a;
 
 impl<'e> Locking<'e> {
-    /// Finds the lock beside the contract, of the work tree or of a revision.
+    /// Finds the lock of the contract, in the work tree or at a revision.
     ///
     /// # Errors
     /// No repository, no such revision; answers that are recorded where nothing is written.
@@ -500,7 +500,7 @@ impl Line {
     }
 }
 
-/// Names the repositories of which files of several commits are imported.
+/// Names the repositories whose files are imported at several commits.
 fn notes(lock: &Lock) -> Vec<String> {
     let mut commits: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in &lock.imports {

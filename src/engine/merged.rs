@@ -12,11 +12,11 @@ use vplan_run::merge::{MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADA
 use vplan_store::records::{EVENTS, REPORT};
 use vplan_store::report_files::{DEPTH, find};
 
-/// The most bytes of all reports together.
+/// Size limit of all reports together, in bytes.
 const MAX_REPORTS: u64 = 1 << 30;
-/// The largest report that is read, in bytes.
+/// Size limit of a report, in bytes.
 const MAX_REPORT: u64 = 256 << 20;
-/// The most folders that a note names.
+/// Maximum number of folders that a note names.
 const NAMED: usize = 3;
 
 /// The reason why reports cannot be merged.
@@ -29,8 +29,8 @@ pub enum CannotMerge {
 }
 
 impl Engine<'_> {
-    /// Merges the reports that these paths name, or that lie in these folders. Returns the merged
-    /// report with notes for people. Where a plan is expected, a path without a report is no error.
+    /// Merges the reports at these paths or in these folders. Returns the merged report with notes
+    /// for people. If a plan is expected, a path without a report is not an error.
     ///
     /// # Errors
     /// Reports that cannot be read, were changed, or contradict each other.

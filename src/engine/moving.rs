@@ -28,12 +28,12 @@ pub struct Moving<'l, 'e> {
 }
 
 impl<'e> Locking<'e> {
-    /// Looks up where branches and tags are now: those of these imports, by the name behind `as` or
-    /// the URL, or all of them.
+    /// Looks up the present commits of branches and tags. `names`: imports, by the name after `as`
+    /// or by URL; empty for all.
     ///
     /// # Errors
     /// A name that no import has, or one that names its commit itself; a contract that is invalid,
-    /// before or after; a repository that cannot be asked.
+    /// before or after; a repository that cannot be read.
     pub fn moving(&self, names: &[String]) -> Result<Moving<'_, 'e>, Failure> {
         if self.engine.locked {
             let message = "`--update` writes the lock, and `--locked` keeps it as it is";

@@ -299,8 +299,8 @@ impl Session {
         self.site.usable_git()
     }
 
-    /// Leaves a file out of the changes that git found: a plan in the work tree is no part of the
-    /// change that it is about.
+    /// Removes a file from the changes that git found: a plan in the work tree is not part of its
+    /// own change.
     pub fn leave_out(&mut self, file: &Path) {
         let inside = file.parent().map(|p| {
             if p.as_os_str().is_empty() {
@@ -334,7 +334,7 @@ impl Session {
 /// Gathers the changed files from a source.
 ///
 /// # Errors
-/// They cannot be known (exit 2).
+/// They cannot be determined (exit 2).
 pub(crate) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
     changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
 }
@@ -366,8 +366,8 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
     }
 }
 
-/// Checks that no glob of the contract names a folder, or looks as if it selected a changed file that
-/// it does not select: what it is for would be left out in silence.
+/// Checks that no glob of the contract names a folder, or seems to select a changed file that it
+/// does not select. Otherwise its checks would be skipped without a message.
 fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Result<(), Failure> {
     let Some(contract) = &loaded.contract else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Tells what earlier runs say of a plan: which kept passes would replace its steps, what differs
-//! for the others, how long these took before, and which steps may run beside each other.
+//! Previews a run by the records of earlier ones: which cached passes would replace steps, what
+//! differs for the others, how long steps took, and which steps may run in parallel.
 
 use super::open::Session;
 use super::place::Engine;
@@ -113,16 +113,16 @@ fn expected(session: &Session, plan: &Plan) -> ExpectedTimes {
     times
 }
 
-/// The most recorded runs that are looked through.
+/// Search limit: the number of newest runs that are examined.
 const LOOKED_AT: usize = 200;
 
-/// Returns which steps of a plan may run beside each other, by the records in a directory.
+/// Returns which steps of a plan may run in parallel, by the records in a directory.
 pub(super) fn beside(session: &Session, records: Option<&Path>, plan: &Plan) -> Beside {
     Beside::of(plan, &known_effects(session, records, plan))
 }
 
-/// Returns what the recorded runs of a plan's contract were seen to do. What cannot be read says
-/// nothing. Whoever can write records decides by this what runs at the same time, and nothing else.
+/// Returns the recorded effects of the steps of a plan's contract. Unreadable records are ignored.
+/// Anyone who can write records can influence which steps run in parallel, and nothing else.
 pub(super) fn known_effects(
     session: &Session,
     records: Option<&Path>,

@@ -26,7 +26,7 @@ pub struct Engine<'e> {
     pub contract: Option<&'e Path>,
     /// Whether the lock must pin exactly what is imported.
     pub locked: bool,
-    /// The largest contract that is read, in bytes.
+    /// Size limit of a contract, in bytes.
     pub max_file: u64,
     /// The directory of fetched imports; the user's cache otherwise.
     pub cache_dir: Option<&'e Path>,
@@ -49,7 +49,7 @@ pub trait Observer {
         let _ = text;
     }
 
-    /// Reports the mistakes of a lock that is mended.
+    /// Reports the errors of a lock that is about to be rewritten.
     fn mended(&self, path: &RepoPath, found: &LockFile) {
         let _ = (path, found);
     }
@@ -127,8 +127,8 @@ impl<'e> Engine<'e> {
         StateDir::find(&self.state_base()?, &site.home).map_err(|e| state_failed(&e))
     }
 
-    /// Opens the record of how runs ended. Without a place for it runs go on, but the record is not
-    /// believed later.
+    /// Opens the record of how runs ended. Without a place for it, runs continue, but their records
+    /// are not trusted later.
     #[must_use]
     pub fn vault(&self, site: &Site) -> Option<Vault> {
         let state = self
@@ -165,7 +165,7 @@ impl<'e> Engine<'e> {
     /// Reads the contract of the work tree on its own.
     ///
     /// # Errors
-    /// There is none, or it cannot be read. An invalid one is no error here.
+    /// The contract is missing, or cannot be read. An invalid one is not an error here.
     pub fn load_contract(&self, site: &Site) -> Result<Loaded, Failure> {
         self.load(site, &self.contract_request(None, None))?
             .map_err(load_failed)

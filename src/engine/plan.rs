@@ -64,8 +64,8 @@ impl Session {
     ///
     /// # Errors
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
-    /// proposer that may not be asked (exit 4). A proposer that fails leaves what the contract
-    /// requires, with a caveat.
+    /// proposer that must not be called (exit 4). If a proposer fails, the plan has only the
+    /// contract's checks, with a caveat.
     pub fn plan(
         &mut self,
         requested: &PlanRequest,

@@ -38,8 +38,8 @@ pub struct Unguarded {
 }
 
 impl Engine<'_> {
-    /// Answers for the changes of files that these globs select, those with `!` in front taken away.
-    /// What exists is asked of the work tree of today.
+    /// Answers for changes of the files that these globs select, without those of globs with `!` in
+    /// front. Conditions on existence are answered by the present work tree.
     ///
     /// # Errors
     /// No valid contract, globs that are none or select nothing, an unknown role, a repository that

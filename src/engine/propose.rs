@@ -34,8 +34,8 @@ pub enum Asking {
 }
 
 impl Session {
-    /// Makes the question. The lock is left out of the changed files: an answer that was recorded
-    /// just now would be the answer to another question.
+    /// Makes the question. The lock is excluded from the changed files: otherwise recording an
+    /// answer would change its question.
     fn question(&self) -> Question {
         let request = Request {
             changed: self.changed_but_lock(),
@@ -79,8 +79,8 @@ impl Session {
         }
     }
 
-    /// Returns the proposer's answer to this request: the recorded one, or, if it may be asked, a
-    /// new one. `None` when there is neither an answer nor a proposer, and none was demanded.
+    /// Returns the proposer's answer to this request: the recorded one, or a new one if the
+    /// proposer may be called. `None` if it has neither and no answer was demanded.
     pub(super) fn propose(
         &self,
         requested: &PlanRequest,
@@ -131,7 +131,7 @@ impl Session {
         };
         let (argv, env) = words("--proposer", command(text)?)?;
         let limit = requested.proposer_timeout.unwrap_or(PROPOSER_TIMEOUT);
-        // It may take long, and write: a run behind it looks at the tree anew.
+        // The proposer may take long, and write files: the next run must scan the tree again.
         self.git().iter().for_each(|git| git.forget_observed());
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;

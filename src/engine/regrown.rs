@@ -17,7 +17,7 @@ use vplan_plan::request::ChangedIn;
 use vplan_run::report::Report;
 use vplan_run::verdict::Verdict;
 
-/// The way out of the caveat.
+/// The help of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
 
 /// A round that makes its plan once more, of the change as it is after the run.
@@ -50,7 +50,8 @@ impl Again<'_> {
         }
         let asks_others = self.requested.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
-            // The answer of a plan file or a proposer to the change as it is now cannot be known.
+            // How a plan file or a proposer would answer for the present change cannot be
+            // determined.
             let contract = self.session.contract();
             let is_selected =
                 |path: &&RepoPath| contract.is_some_and(|contract| is_selected(contract, path));

@@ -34,7 +34,7 @@ pub(crate) const PROPOSER_TIMEOUT: Duration = Duration::from_secs(120);
 /// A request for a plan. The default is the whole change, under the contract.
 #[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
-    /// What the planner is asked; what is known of the change is filled in where it is opened.
+    /// The request to the planner. Facts about the change are added when it is opened.
     pub request: Request,
     /// The program that proposes commands (modes `llm` and `hybrid`).
     pub proposer: Option<OsString>,
@@ -136,7 +136,7 @@ pub struct VerifyRequest {
     pub status: Option<Status>,
     /// The number of the attempt at the same work, from 1, where there is no subject; 1 otherwise.
     pub attempt: Option<u32>,
-    /// The least coverage of a pass.
+    /// The minimum coverage of a pass.
     pub require: Require,
     /// Refuse to run unless a step's whole process tree can be ended.
     pub require_subtree: bool,
@@ -148,11 +148,11 @@ pub struct VerifyRequest {
     pub judge: Option<OsString>,
     /// The environment and privileges of steps.
     pub grants: Grants,
-    /// The most output of a step that is kept, in bytes; `MAX_OUTPUT` otherwise.
+    /// Limit of a step's stored output, in bytes; `MAX_OUTPUT` otherwise.
     pub max_output: Option<u64>,
     /// Observe what each step reads, writes and connects to, and record it. Reuses nothing.
     pub observe: bool,
-    /// The kinds of findings of which one fails an observed run.
+    /// The kinds of findings that fail an observed run.
     pub deny_findings: Vec<FindingKind>,
     /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
@@ -168,7 +168,7 @@ pub struct VerifyRequest {
     pub own_files: Vec<PathBuf>,
 }
 
-/// A store of passes, and whom it is believed.
+/// A shared cache, and the keys that are trusted for it.
 #[derive(Clone, Debug, Default)]
 pub struct CacheRequest {
     /// Where it is, `folder:DIR`, `https://HOST/PATH`, unless `VPLAN_CACHE` says it.
@@ -190,7 +190,7 @@ pub struct CacheRequest {
 /// The files, each PEM, by which a server and this machine know each other.
 #[derive(Clone, Debug, Default)]
 pub struct TlsFiles {
-    /// The authorities that are believed, instead of those of the web.
+    /// The trusted authorities, instead of those of the web.
     pub authorities: Option<PathBuf>,
     /// This machine's certificate, and the private key of it.
     pub own: Option<(PathBuf, PathBuf)>,
@@ -211,7 +211,7 @@ pub struct RemoteRequest {
     pub properties: Vec<(String, String)>,
     /// The time that a step may wait for one of them.
     pub queue: Duration,
-    /// The most of them side by side.
+    /// Maximum number of remote steps in parallel.
     pub jobs: usize,
     /// Whether a step without an answer is executed here.
     pub fall_back: bool,
@@ -232,7 +232,7 @@ pub enum SandboxMissing {
 /// A plan file to be run.
 #[derive(Clone, Debug)]
 pub struct PlanFile {
-    /// The file.
+    /// The path of the plan file.
     pub path: PathBuf,
     /// Run it even if the plan would be another one today.
     pub allow_drift: bool,

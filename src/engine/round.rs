@@ -132,15 +132,14 @@ impl<'k> Keeper<'k> {
         (self.attempt, self.terms.retries)
     }
 
-    /// Whether a pass must be seen more than once; results of earlier runs must not replace steps
-    /// then.
+    /// Whether a pass must be confirmed by another run; cached passes must not replace steps then.
     #[must_use]
     pub fn confirms(&self) -> bool {
         self.terms.confirmations > 1
     }
 
-    /// Records the round and puts the decision into the report. An interrupted run is no round:
-    /// nothing is recorded, and the attempt is repeated.
+    /// Records the round and puts the decision into the report. An interrupted run does not count
+    /// as a round: nothing is recorded, and the attempt is repeated.
     pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject {
@@ -314,7 +313,7 @@ impl<'k> Keeper<'k> {
         Ok(Self::without_run(keeping, subject, terms, About::default()))
     }
 
-    /// Makes the keeper of a round that is no run.
+    /// Makes the keeper of a round without a run.
     fn without_run(keeping: Keeping<'k>, subject: &str, terms: Terms, about: About) -> Self {
         Self {
             keeping,

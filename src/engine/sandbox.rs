@@ -37,7 +37,7 @@ const DECIDING: [&str; 7] = [
 ];
 /// What a work tree has in the directory that linked work trees share, and those of the latter.
 const OF_OTHERS: [&str; 3] = ["HEAD", "index", "logs/HEAD"];
-/// The most guarantees, and steps, that a message names.
+/// Maximum number of guarantees, and of steps, that a message names.
 const NAMED: usize = 3;
 
 /// What confines the steps of a plan.
@@ -54,8 +54,8 @@ pub(super) struct PlanSandbox {
 /// Returns what confines the steps of a plan, and the caveat where not all that they ask for holds.
 ///
 /// # Errors
-/// A step that cannot be confined as it asks; one whose `writes` cannot be told from what no step may
-/// change.
+/// A step that cannot be confined as it asks; one whose `writes` cannot be separated from paths
+/// that no step may change.
 pub(super) fn sandbox(
     engine: &Engine<'_>,
     session: &Session,
@@ -210,7 +210,8 @@ fn unread(error: &GitError) -> Failure {
     Failure::setup("vplan::sandbox::failed", message)
 }
 
-/// Returns what confines a fixer; `None` where nothing is asked for. `records`: where the loop is recorded.
+/// Returns the sandbox of a fixer; `None` if none is requested. `records`: the directory where the
+/// loop is recorded.
 ///
 /// # Errors
 /// This system cannot confine it.
@@ -256,7 +257,7 @@ pub(super) fn held(
     let state = state.map_err(|e| unread(&e))?;
     if let (Some(git), Some(layout)) = (session.git(), &git) {
         for dir in other_work_trees(git) {
-            // Their logs say who has moved their branches.
+            // Their logs are evidence of who moved their branches.
             if dir == layout.common_dir {
                 kept.extend(OF_OTHERS.map(|name| dir.join(name)));
             } else {

@@ -44,9 +44,9 @@ use vplan_store::history::{History, MAX_FILE};
 use vplan_store::records::EVENTS;
 use vplan_store::report_files::find;
 
-/// The largest plan file that is read, in bytes.
+/// Size limit of a plan file, in bytes.
 const MAX_PLAN: u64 = 64 << 20;
-/// The largest division that is read, in bytes.
+/// Size limit of a division, in bytes.
 const MAX_DIVISION: u64 = 64 << 20;
 
 /// Reads a plan file, in the format of its extension.
@@ -126,7 +126,8 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
 /// Reads a division from its file.
 ///
 /// # Errors
-/// The file cannot be read, or is no division (exit 2); it was changed after it was made (exit 4).
+/// The file cannot be read, or is not a division (exit 2); it was changed after it was made (exit
+/// 4).
 pub fn read_division(path: &Path) -> Result<Division, Failure> {
     let name = visible_path(path);
     let wrong = |why: String| {
@@ -161,7 +162,7 @@ pub(crate) fn misfit(error: DivisionError) -> Failure {
 pub struct Opened {
     /// The repository and the contract.
     pub session: Session,
-    /// The plan.
+    /// The plan as it was saved, with the caveats of today.
     pub plan: Plan,
     /// The comparison, for the report.
     pub saved: SavedPlan,
@@ -170,8 +171,8 @@ pub struct Opened {
 /// Reads the plan of `--plan`, makes it again, and compares.
 ///
 /// # Errors
-/// A file that is no plan, a contract that is missing or invalid, a plan that would be another one
-/// today (exit 4).
+/// A file that is not a plan, a contract that is missing or invalid, a plan that would be another
+/// one today (exit 4).
 pub fn open(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
@@ -473,7 +474,7 @@ fn contract(
     }
 }
 
-/// The most bytes of all journals that are read.
+/// Limit of all journals that are read, in bytes.
 const MAX_JOURNALS: u64 = 1 << 30;
 
 /// How long steps took, and how many runs say so.
@@ -481,7 +482,7 @@ const MAX_JOURNALS: u64 = 1 << 30;
 pub struct KnownTimes {
     /// The median of each step by id, in milliseconds.
     pub medians: BTreeMap<String, u64>,
-    /// The number of runs that were looked at.
+    /// The number of runs with journals that were read.
     pub runs: usize,
 }
 
@@ -490,8 +491,8 @@ impl Engine<'_> {
     /// one today.
     ///
     /// # Errors
-    /// A file that is no plan, a contract that is missing or invalid, a plan that would be another
-    /// one (exit 4).
+    /// A file that is not a plan, a contract that is missing or invalid, a plan that would be
+    /// another one (exit 4).
     pub fn saved_plan(&self, path: &Path, requested: PlanRequest) -> Result<Plan, Failure> {
         let file = PlanFile {
             path: path.to_owned(),

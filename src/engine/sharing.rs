@@ -1,4 +1,4 @@
-//! Opens the store of passes that the operator names, and reads whom it is believed.
+//! Opens the shared cache that the operator names, and reads the trusted keys.
 
 #[cfg(feature = "remote")]
 use super::address::{AddressFlags, remote};
@@ -18,7 +18,7 @@ use vplan_store::shared::{Address, SharedCache};
 const FOLDER: &str = "folder:";
 /// The user's trusted keys, below HOME.
 const TRUSTED: &str = ".config/vplan/trust";
-/// The largest file of keys, in bytes.
+/// Size limit of a file of keys, in bytes.
 const MOST_KEYS: u64 = 1 << 20;
 /// The longest scope, in bytes.
 const MOST_SCOPE: usize = 1024;
@@ -26,11 +26,11 @@ const MOST_SCOPE: usize = 1024;
 /// The variable that names a store where no flag does.
 const VARIABLE: &str = "VPLAN_CACHE";
 
-/// Opens the store that is asked for, if one is. None, with a note, where it cannot be used: no error of a store changes a
-/// verdict.
+/// Opens the shared cache, if one is requested. Returns a note instead if it cannot be used: an
+/// error of the cache never changes a verdict.
 ///
 /// # Errors
-/// What is asked for contradicts itself, or lets the repository decide whom to believe.
+/// The options contradict each other, or would let the repository decide which keys are trusted.
 pub(super) fn shared_cache(
     session: &Session,
     asked: &CacheRequest,
@@ -121,7 +121,7 @@ const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH`, `grpcs://HOST/INSTANCE` 
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`, of these";
 
-/// What is said of a store besides its address.
+/// The options of a shared cache in addition to its address.
 #[cfg(feature = "remote")]
 fn flags<'a>(site: &'a Site, asked: &'a CacheRequest) -> AddressFlags<'a> {
     AddressFlags {
@@ -135,7 +135,7 @@ fn flags<'a>(site: &'a Site, asked: &'a CacheRequest) -> AddressFlags<'a> {
     }
 }
 
-/// Reads whom to believe: none where nobody says so.
+/// Reads the trusted keys; `None` if none are configured.
 fn trusted(site: &Site, asked: &CacheRequest) -> Result<Option<Trust>, Failure> {
     let own = environment("HOME").map(|home| PathBuf::from(home).join(TRUSTED));
     let Some(path) = asked.trust.clone().or(own) else {

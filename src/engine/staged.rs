@@ -32,7 +32,7 @@ use vplan_repo::load::Site;
 const DIFFERS: &str = "vplan::staged::differs";
 /// The failed operation where this process is not replaced.
 const AGAIN: &str = "vplan cannot be executed again";
-/// The most files that a message names.
+/// Maximum number of files that a message names.
 const NAMED: usize = 3;
 
 /// Compares the work tree with the index, where a plan is about what is staged. Returns what has to
@@ -247,7 +247,7 @@ fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Fa
 struct Places {
     /// vplan's state directory.
     state: PathBuf,
-    /// The folders inside the repository that are no part of a view: vplan's and git's.
+    /// The folders inside the repository that a view does not replace: vplan's and git's.
     kept: Vec<PathBuf>,
 }
 
@@ -305,7 +305,7 @@ fn write(site: Site, kept: &[PathBuf]) -> Result<(), Failure> {
     write().map_err(unknown)
 }
 
-/// Returns the folders inside the repository that are no part of a view: vplan's and git's.
+/// Returns the folders inside the repository that a view does not replace: vplan's and git's.
 fn kept(site: &Site, places: &[Option<&Path>]) -> std::io::Result<Vec<PathBuf>> {
     let mut kept = vec![site.root.join(".vplan")];
     kept.extend(
@@ -355,8 +355,9 @@ fn named(files: &[RepoPath]) -> String {
 
 const CODE: &str = "vplan::staged::linked";
 
-/// Makes the folders in the checkout, with a link for each entry of the repository's own folder: a
-/// folder is what ignore rules of folders hide. A folder that is not there is left out.
+/// Makes the folders in the checkout, with a link for each entry of the repository's own folder. A
+/// single link would not do: ignore rules for folders match only real folders. A missing folder is
+/// skipped.
 ///
 /// # Errors
 /// A folder with tracked files, one that git does not ignore, or one that cannot be made: exit 3.
@@ -408,8 +409,8 @@ fn make_room(root: &Path, folder: &RepoPath) -> io::Result<()> {
 struct Mirror<'a> {
     home: &'a Path,
     tree: &'a Path,
-    /// The folders that are made and not linked, as links in them lead to other files of the
-    /// repository, of which the checkout has its own: packages of one workspace.
+    /// Folders that are made instead of linked, because links in them lead to other files of the
+    /// repository, which the checkout has itself: packages of one workspace.
     made: BTreeSet<RepoPath>,
 }
 
@@ -509,7 +510,7 @@ impl Linked {
     }
 }
 
-/// Returns the state of all files of a folder; `None` where that cannot be known.
+/// Returns the state of all files of a folder; `None` if it cannot be determined.
 fn stamps(home: &Path, folder: &RepoPath) -> Option<Stamps> {
     let stamp = |path: RepoPath| {
         let meta = home.join(path.to_os()).symlink_metadata().ok()?;

@@ -34,9 +34,9 @@ use vplan_repo::contents::in_short;
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::{Loaded, Site};
 
-/// The most files that are read to find what was renamed.
+/// Maximum number of files that are read to detect renames.
 const LOOKED_AT: usize = 5_000;
-/// The most missing checks that a message names.
+/// Maximum number of missing checks that a message names.
 const NAMED: usize = 3;
 
 /// A subject as the ledger has it when a run begins.
@@ -52,7 +52,7 @@ pub struct Subject {
 /// The base of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubjectBase {
-    /// The commit.
+    /// The commit that the work is compared with.
     pub commit: Oid,
     /// Whether it is HEAD, because no default branch is known.
     pub assumed: bool,
@@ -154,8 +154,8 @@ impl Subject {
     /// Compares a plan with the whole change. `saved`: it comes from a file.
     ///
     /// # Errors
-    /// `--base` names a commit that is not behind the subject's base (exit 2), or the whole change
-    /// cannot be known.
+    /// `--base` names a commit that is not an ancestor of the subject's base (exit 2), or the whole
+    /// change cannot be determined.
     pub fn requirements(
         &self,
         engine: &Engine<'_>,
@@ -348,7 +348,7 @@ impl Subject {
     }
 
     /// Checks that the work of earlier rounds is there. Returns which of their commits HEAD
-    /// contains, and whether all was left behind.
+    /// contains, and whether HEAD has left all of them.
     fn look(
         &self,
         session: &Session,

@@ -29,9 +29,9 @@ use vplan_runner::tree::Present;
 use vplan_store::history::{History, HistoryError};
 use vplan_store::vault::Vault;
 
-/// The most runs that are examined, the newest first.
+/// Maximum number of examined runs, the newest first.
 const LOOKED_AT: usize = 200;
-/// The most records that are read: those that may verify the request, or contradict it.
+/// Maximum number of records that are read: those that may verify the request, or contradict it.
 const READ: usize = 20;
 
 /// The request that must be verified. Settings that are absent are taken from the run that is
@@ -44,7 +44,7 @@ pub struct StatusRequest {
     pub risk: Option<Risk>,
     /// The boundaries that the change completes.
     pub boundaries: Vec<Boundary>,
-    /// The least tier, 0 to 2.
+    /// The minimum tier, 0 to 2.
     pub min_tier: Option<u8>,
     /// The revision from which the contract is read; the work tree otherwise.
     pub contract_from: Option<String>,
@@ -91,7 +91,7 @@ pub struct RecordedState<'a> {
     pub history: &'a History,
     /// The work tree; none where no run has ended.
     pub present: Option<&'a Present>,
-    /// The repository.
+    /// The repository whose tree is compared.
     pub site: &'a Site,
 }
 

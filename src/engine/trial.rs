@@ -1,5 +1,5 @@
-//! Tries a proposed contract once on the commit that is checked out, apart from the work tree, and
-//! mends the proposal by what came of it: `vplan init --try`.
+//! Tries a proposed contract once on the commit that is checked out, in a separate checkout, and
+//! adjusts the proposal by the result: `vplan init --try`.
 
 use super::failure::Failure;
 use super::infer::Proposed;
@@ -43,7 +43,7 @@ pub enum TrialEnd {
     Untried(String),
 }
 
-/// Tries a proposal, and mends it.
+/// Tries a proposal, and adjusts it.
 ///
 /// # Errors
 /// No folder for what is recorded.
@@ -124,7 +124,8 @@ fn own_names(found: &Proposed) -> Vec<String> {
     checks.map(|check| check.name.clone()).collect()
 }
 
-/// Notes in a check what came of it, and in `left_out` why it is none; returns it in words.
+/// Notes the result of a check in it. If the check is dropped, adds the reason to `left_out`.
+/// Returns the result in words.
 fn outcome(
     record: &StepRecord,
     check: &mut Check,
@@ -250,9 +251,9 @@ impl Trial<'_> {
         History::open(&self.site.root, Some(&self.folder.join("records"))).ok()
     }
 
-    /// Returns the tracked files that each check was seen to read, for those that passed and of which
-    /// all that decides was seen: nothing that git does not track but what other checks made and what
-    /// was installed, nothing over a network.
+    /// Returns the tracked files that each check read. Includes only checks that passed and whose
+    /// relevant inputs are all known: nothing untracked except outputs of other checks and
+    /// installed files, and no network.
     fn read(&self, found: &Proposed, report: &Report) -> BTreeMap<String, BTreeSet<RepoPath>> {
         let ids = report.steps.iter().map(|step| step.id.as_str());
         let observed = self.history();
@@ -298,8 +299,8 @@ impl Trial<'_> {
         })
     }
 
-    /// The checks that changed tracked files: where some did, each check that may have is run alone.
-    /// One of which that does not show the opposite counts as one that did.
+    /// The checks that changed tracked files. If any did, each suspect is run alone. It counts as a
+    /// writer unless that run shows otherwise.
     fn writers(&self, found: &Proposed, first: &Report) -> Vec<Writer> {
         if !is_moved(first) && !first.steps.iter().any(is_blamed) {
             return Vec::new();
@@ -337,7 +338,7 @@ impl Trial<'_> {
     }
 }
 
-/// A check that is left out because it changes files, or because nothing shows that it does not.
+/// A check that is dropped because it changes files, or because nothing shows that it does not.
 struct Writer {
     check: String,
     /// What it did, in words.

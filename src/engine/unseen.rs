@@ -21,7 +21,7 @@ use vplan_plan::request::Request;
 use vplan_plan::{Origin, Plan, Step};
 use vplan_repo::facts::matched::{first_matches, matched};
 
-/// The most lines that are named.
+/// Maximum number of lines that are named.
 const LINES: usize = 3;
 
 impl Session {

@@ -18,13 +18,13 @@ use vplan_git::object::Oid;
 use vplan_git::reflog::{Movement, WorkTree};
 use vplan_git::refs::Refs;
 
-/// The most commits of one kind that are compared.
+/// Maximum number of compared commits of one kind.
 const COMPARED: usize = 50;
-/// The most files, and the most references, that a line names.
+/// Maximum number of files, and of references, that a line names.
 const NAMED: usize = 3;
 /// The longest message of a commit in a line, in characters.
 const MESSAGE: usize = 80;
-/// The most contents that a session remembers.
+/// Maximum number of contents that a session remembers.
 const SETTLED: usize = 5_000;
 
 /// The work of a session that is not in its work tree, a line each.

@@ -21,7 +21,7 @@ use vplan_store::records::since_1970;
 const FOLDER: &str = "sessions";
 /// The number of remembered sessions: the newest.
 const KEPT: usize = 200;
-/// The largest record that is read, in bytes.
+/// Size limit of a record, in bytes.
 const MOST: u64 = 1 << 20;
 
 /// The record of the start of a session: `sessions/ID.json` of the state directory.
@@ -160,7 +160,7 @@ fn ids(place: &Path) -> Vec<String> {
 pub(super) fn prune(place: &Path) {
     if ids(place).len() > KEPT {
         for (id, _) in records(place).into_iter().skip(KEPT) {
-            // One that stays is looked at once more the next time.
+            // If that fails, the next call tries again.
             let _ = remove(&file(place, &id));
         }
     }

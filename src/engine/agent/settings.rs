@@ -1,5 +1,4 @@
-//! Finds changed files among those that verify an agent's work or send it back, since its work
-//! began.
+//! Lists hook settings, contracts, and locks that changed since the session started.
 
 use crate::Engine;
 use std::path::Path;
@@ -13,7 +12,7 @@ use vplan_repo::since::Since;
 
 /// The settings in the repository in which an agent's hooks may be.
 pub const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
-/// The largest that is read, in bytes.
+/// Size limit of a file of settings, in bytes.
 pub const MOST: u64 = 4 << 20;
 
 /// The settings as they are now.

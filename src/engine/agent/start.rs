@@ -82,7 +82,7 @@ pub(super) fn has_contract(engine: &Engine<'_>, site: &Site, commit: Option<&Oid
         return true;
     }
     match (site.usable_git(), commit) {
-        // What cannot be told is no reason to let go.
+        // If it cannot be determined, the session is not released.
         (Some(git), Some(commit)) => git
             .files_at(commit, std::slice::from_ref(&path))
             .map_or(true, |found| !found.is_empty()),

@@ -93,7 +93,7 @@ impl<'a> Stop<'a> {
     /// directory of the repository cannot be entered.
     ///
     /// # Errors
-    /// A directory that cannot be entered, and of which no session is known.
+    /// A directory that cannot be entered and has no known session.
     pub fn open(
         engine: &'a Engine<'a>,
         who: Stopping<'a>,
@@ -184,7 +184,7 @@ impl<'a> Stop<'a> {
     fn has_work(&self) -> bool {
         let git = self.site.usable_git();
         let head = git.and_then(|git| git.head().ok().flatten());
-        // Without git nothing is known of the past; a git that cannot be asked is another matter.
+        // Without git, nothing is known of the past. If git fails, there may be work.
         let is_mute = self.site.git.is_ok() && git.is_none_or(|git| git.head().is_err());
         let has = |commit: Option<&Oid>| has_contract(self.engine, &self.site, commit);
         let is_known = self.record.is_some() || self.entry.is_some();
@@ -273,8 +273,8 @@ impl<'a> Stop<'a> {
         Ok(stopped)
     }
 
-    /// Forgets the traces of work that passed, and that the session has left for other work: rounds
-    /// would take it for work that was put aside.
+    /// Forgets the traces of work that passed and that the session has left for other work. Rounds
+    /// would otherwise report it as lost work.
     fn forget_settled(&self) -> Result<(), Failure> {
         let has_start = self.record.as_ref().is_some_and(|r| r.start.is_some());
         let passed = self.entry.as_ref().filter(|e| is_done(e));
@@ -315,10 +315,10 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// Makes a round, or two where the first one changed what is asked for.
+    /// Makes a round, and a second one if the first changed the requirements.
     fn rounds(&self, limit: Duration, run: &Run<'_>) -> Ending {
-        // A session of which nothing was recorded begins where a change does, which its run finds
-        // out as well.
+        // A session without a record begins at the base of its change, which the run determines
+        // itself.
         let failed = |failure: Failure| Failed::of(&failure);
         if self.record.is_some() {
             let base = self.base.as_ref();
@@ -491,7 +491,7 @@ fn error_text(stderr: &[u8]) -> String {
 pub(super) struct Lost {
     /// The place of the repository then.
     pub site: Site,
-    /// The reason.
+    /// What happened to the repository.
     pub why: Failure,
 }
 

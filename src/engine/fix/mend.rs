@@ -75,8 +75,8 @@ pub(crate) fn has_fix(contract: &Contract, id: &str) -> bool {
     checks.any(|check| check.id == id && fix(check).is_some())
 }
 
-/// Whether a check is among those that are named, where any are: what these need is verified, and not
-/// mended.
+/// Whether a check is among the named ones, if any are named. Checks that those need are verified,
+/// but not fixed.
 fn is_asked_for(contract: &Contract, id: &str, names: &[Selector]) -> bool {
     let mut checks = contract.checks.iter().filter(|check| check.id == id);
     names.is_empty() || checks.any(|check| names.iter().any(|name| name.selects(id, &check.tags)))

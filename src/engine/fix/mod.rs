@@ -1,4 +1,4 @@
-//! Verifies, has the fixes of the contract mend what failed, and verifies again.
+//! Verifies, runs the contract's fixes for what failed, and verifies again.
 //!
 //! A fix is not trusted: how it ends decides nothing, what it may change is decided by the contract,
 //! and what it changed is what the tree says. In a view of what is staged the result of the fixes is
@@ -60,12 +60,12 @@ pub struct FixOutcome {
     pub without: Vec<String>,
 }
 
-/// Verifies a change, mends it, and verifies it again.
+/// Verifies a change, fixes it, and verifies it again.
 ///
 /// # Errors
-/// It cannot be verified; a staged file has changes that are not staged (exit 2); what was mended
-/// cannot be brought in. Where a view of what is staged is wanted,
-/// [`in_view`](super::staged::in_view) answers the error.
+/// The change cannot be verified; a staged file has changes that are not staged (exit 2); the fixes
+/// cannot be applied. If a view of the index is required, [`in_view`](super::staged::in_view)
+/// handles the error.
 pub fn fix(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -146,8 +146,8 @@ fn verified(
     Ok(verified)
 }
 
-/// Verifies what was mended in a view as if it were staged, and brings it into the repository's own
-/// index and work tree, unless that was interrupted.
+/// Verifies the fixes made in a view as if they were staged. Then applies them to the repository's
+/// own index and work tree, unless the run was interrupted.
 fn verified_and_brought_in(
     engine: &Engine<'_>,
     asked: &VerifyRequest,

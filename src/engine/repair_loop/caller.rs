@@ -28,7 +28,7 @@ pub struct LoopRequest {
     pub verify: VerifyRequest,
     /// The program that repairs; without one, the fixes of the contract do.
     pub fixer: Option<FixerCommand>,
-    /// The most verifications.
+    /// Maximum number of verifications.
     pub max_rounds: u32,
 }
 

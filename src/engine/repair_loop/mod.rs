@@ -24,7 +24,7 @@ use vplan_ledger::Ledger;
 /// Verifies and repairs until there is a decision.
 ///
 /// # Errors
-/// The first round cannot begin; later, a failure that is no decision about the work (a full disk).
+/// The first round cannot begin; later, a failure that does not concern the work (a full disk).
 pub fn repair_loop(
     engine: &Engine<'_>,
     requested: &LoopRequest,

@@ -46,7 +46,7 @@ impl Task<'_, '_> {
         Ok(end)
     }
 
-    /// Has the fixes of the contract mend what failed. Returns how the loop ends, if it does.
+    /// Runs the contract's fixes for what failed. Returns how the loop ends, if it does.
     fn mended(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
         let see = &mut self.caller.see;
         let mended = mend(verified, &self.verify, &mut |record| {

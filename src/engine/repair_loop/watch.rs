@@ -107,8 +107,8 @@ impl Watch {
     /// Checks the session before a round runs.
     ///
     /// # Errors
-    /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that
-    /// cannot be known any more (exit 2).
+    /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that can
+    /// no longer be determined (exit 2).
     pub(super) fn look(
         &mut self,
         engine: &Engine<'_>,

@@ -60,8 +60,8 @@ impl<'e> JournalWriter<'e> {
         }
     }
 
-    /// Writes the first lines. A follower of the run is told when they are synced; otherwise
-    /// that has time.
+    /// Writes the first lines. If the run has a follower, they are synced at once, and the follower
+    /// is notified; otherwise they are synced later.
     pub fn begin(&mut self, plan: &Plan, environment: &EnvironmentUse) -> io::Result<()> {
         let started_at = Some(vplan_store::records::wall_clock());
         let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
@@ -177,7 +177,7 @@ impl<'e> JournalWriter<'e> {
     /// exit code show that, and the report of a pass is removed. The record of any other run is
     /// kept as far as possible; without its end it counts as interrupted.
     pub fn end(mut self, report: &mut Report) {
-        // The space was reserved for this: a report that fits is no failure.
+        // The space was reserved for this, so a report that fits does not fail.
         self.record.release();
         if report.is_good() {
             let before = self.journal.clone();
@@ -197,8 +197,8 @@ impl<'e> JournalWriter<'e> {
         self.flush();
     }
 
-    /// Remembers only a whole record, so that a run is never believed before its record is. Where
-    /// that fails, the record is not believed later, which its readers report.
+    /// Remembers the run only after its record is complete, so that no run is trusted before its
+    /// record exists. If that fails, the record is not trusted later, and its readers report that.
     fn remember(&self, report: &Report) {
         let Some(vault) = self.vault else { return };
         let ended = EndedRun {
@@ -231,8 +231,8 @@ impl<'e> JournalWriter<'e> {
         if self.has_started || self.events.is_some() || !report.is_good() {
             self.record.write(REPORT, text.as_bytes())?;
         } else {
-            // Nothing was done that is not on record elsewhere, and no follower is told of an end,
-            // to read the report then: the end in the events is enough.
+            // Everything that was done is on record elsewhere, and no follower waits for the end to
+            // read the report: the end among the events is enough.
             self.record.write_later(REPORT, text.as_bytes())?;
         }
         self.report = Some(Digest::of(text.as_bytes()));
@@ -283,7 +283,7 @@ impl<'e> JournalWriter<'e> {
         self.pass_on(&lines);
     }
 
-    /// Writes to the second reader. One that has gone away is no failure of the run.
+    /// Writes to the second reader. If it is gone, the run still does not fail.
     fn pass_on(&mut self, lines: &str) {
         if !lines.is_empty()
             && let Some(events) = &mut self.events

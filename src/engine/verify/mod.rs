@@ -74,7 +74,7 @@ pub struct Caller<'c> {
     pub see: Option<&'c mut dyn FnMut(Progress<'_>)>,
     /// The interval at which the progress reports the running steps; never without.
     pub tick: Option<Duration>,
-    /// A second place for the events, besides the record.
+    /// A second place for the events, in addition to the record.
     pub events: Option<OpenEvents<'c>>,
     /// An executor in the place of vplan's own.
     pub played: Option<Played<'c>>,
@@ -83,7 +83,7 @@ pub struct Caller<'c> {
 /// The outcome of a verification.
 #[derive(Debug)]
 pub struct Verified {
-    /// The report.
+    /// The report, with the decision.
     pub report: Report,
     /// The plan that was executed last.
     pub plan: Plan,
@@ -98,8 +98,7 @@ pub struct Verified {
 /// Verifies a change.
 ///
 /// # Errors
-/// The plan cannot be made or begun. A failed check is no error: the report's exit code is the
-/// answer.
+/// The plan cannot be made or begun. A failed check is not an error: see the report's exit code.
 pub fn verify(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -280,7 +279,7 @@ fn execute(
         known: planned.baseline.known,
     };
     let mark = mark(engine, &session, record.id());
-    // What ran with less than what it asks for stands for nothing later.
+    // A pass with less confinement than requested must not be cached.
     let recall = recall.filter(|_| is_whole);
     let outside = sandbox.map(Sandbox::outside);
     let recall = recall.map(|recall| {

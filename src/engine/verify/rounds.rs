@@ -37,7 +37,7 @@ pub enum Progress<'a> {
     Planned(&'a Plan),
     /// A step has ended.
     Ended {
-        /// The step.
+        /// The step that ended.
         step: StepIndex,
         /// Its result, as far as it is known now.
         record: &'a StepRecord,
@@ -99,7 +99,7 @@ impl Executed {
 /// Executes a plan and its repairs.
 ///
 /// # Errors
-/// vplan's own executor fails. A failed step is no error.
+/// vplan's own executor fails. A failed step is not an error.
 pub(super) fn execute(
     plan: Plan,
     executor: &mut dyn Executor,

@@ -1,4 +1,4 @@
-//! What a run of a round asks besides its repository: the contract, the change, earlier runs, and
+//! The inputs of a round in addition to its repository: the contract, the change, earlier runs, and
 //! the ledger.
 
 use crate::continuation::request_lost;
@@ -41,13 +41,13 @@ impl RoundWorld<'_> {
         self.round.session.answer(questions)
     }
 
-    /// Decides which steps of a plan may run beside each other, for `jobs auto`.
+    /// Decides which steps of a plan may run in parallel, for `jobs auto`.
     pub fn beside(&self, plan: &Plan) -> Beside {
         let records = self.round.requested.records.as_deref();
         beside(self.round.session, records, plan)
     }
 
-    /// Compares the contract with what the steps of this run, by its name, were seen to do.
+    /// Compares the contract with the observed effects of the steps of this run. `run`: its name.
     pub fn findings(&self, run: &str) -> ObservedFindings {
         let Again {
             engine,
