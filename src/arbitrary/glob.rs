@@ -122,7 +122,7 @@ fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Sele
         .iter()
         .enumerate()
         .map(|(i, (not, glob, by_name, name))| Item {
-            // The first one is positive: a list of exclusions alone is no selection.
+            // The first item is positive: a list with only exclusions is not a selection.
             not: *not && i > 0,
             what: match named.get(*name) {
                 Some(items) if *by_name => ItemContent::Paths {
@@ -137,7 +137,7 @@ fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Sele
     }
 }
 
-/// Sets of changed files, many of which the given globs select.
+/// Sets of changed files, where the given globs select many.
 pub fn changes_like(globs: Vec<Glob>) -> impl Strategy<Value = ChangeSet> {
     let near = (any::<Index>(), vec(any::<u8>(), 0..32)).prop_filter_map(
         "no path",
@@ -428,7 +428,8 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
 /// paths. The same items are also given to the index one by one, so that each is distinguished.
 ///
 /// # Errors
-/// The first difference. Also a parse error that points outside the glob, or whose help is no glob.
+/// The first difference. Also a parse error that points outside the glob, or whose help is not a
+/// glob.
 pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
     let Ok(globs) = std::str::from_utf8(globs) else {
         return Ok(());

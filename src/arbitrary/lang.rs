@@ -21,16 +21,16 @@ pub enum Piece {
     Arg(String),
     /// Written as it is, without a blank before it.
     Glued(&'static str),
-    /// The text behind `shell`, which knows no comments.
+    /// The text after `shell`, which has no comments.
     Text(String),
 }
 
-/// A statement.
+/// A line of a contract, with its block.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Keyword and arguments.
     pub pieces: Vec<Piece>,
-    /// Its block.
+    /// The lines between its braces, if it has any.
     pub body: Option<Vec<Line>>,
     /// Whether the lines of its block may have any order.
     pub free: bool,
@@ -64,7 +64,7 @@ impl Style {
         byte.unwrap_or(0) % most.max(1)
     }
 
-    /// One of so many texts, of which those that are not given are as the last one.
+    /// Picks one of `most` choices: the given texts, and the last one for all further numbers.
     fn one_of(&mut self, most: u8, texts: &[&'static str]) -> &'static str {
         let text = texts.get(usize::from(self.pick(most)));
         text.or(texts.last()).copied().unwrap_or_default()
@@ -197,7 +197,7 @@ fn blank(style: &mut Style, out: &mut String) {
 
 fn end(style: &mut Style, raw: bool, out: &mut String) {
     if style.2.is_some() && !raw && style.pick(2) == 1 {
-        // Behind a `}` nothing is joined.
+        // No continuation follows a `}`.
         let most = if out.ends_with('}') { 3 } else { 4 };
         out.push_str(style.one_of(most, &[" ", "  ", "\t", " \\\n"]));
         comment(style, out);
@@ -255,7 +255,6 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
     }
 }
 
-/// A name.
 pub fn name() -> impl Strategy<Value = String> {
     "[A-Za-z_]([A-Za-z0-9_.:-]{0,6}[A-Za-z0-9_-])?"
         .prop_filter("a tag", |name| !name.starts_with("tag:"))
@@ -480,7 +479,7 @@ fn rows() -> impl Strategy<Value = Vec<Piece>> {
     prop_oneof![values, folders, packages]
 }
 
-/// An `each` with a check, whose name, words and globs have its hole.
+/// An `each` with a check that has the placeholder in its name, words and globs.
 fn each() -> impl Strategy<Value = Line> {
     (name(), rows(), command(), any::<bool>()).prop_map(|(name, rows, command, deep)| {
         let hole = || ["'{x}'", "\"{x}.y\"", "{x}", "a{x}"].map(bare);
@@ -521,7 +520,7 @@ fn entry() -> impl Strategy<Value = Line> {
     })
 }
 
-/// A service, with its holes.
+/// A service, with its placeholders.
 fn service() -> impl Strategy<Value = Line> {
     let ready = prop_oneof![
         Just(words(&["ready tcp {port}"])),

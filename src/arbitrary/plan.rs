@@ -50,7 +50,7 @@ const PATHS: [&str; 12] = [
 ];
 const GLOBS: &str =
     "src/** | docs/** | **/*.md | * | ** | src/a.rs | src/{a,b}.rs | **/gen/** | never/**";
-/// Globs of which conditions ask whether a file matches them.
+/// Globs for conditions on the existence of a match.
 const MATCHED: [&str; 4] = ["src/*", "**/*.md", "{Makefile,-x}", "never/**"];
 const ARTIFACTS: [&str; 5] = ["dist/**", "dist/app.js", "out/*.o", "**/*.o", "other/**"];
 const COMMANDS: &str = "true | echo a | echo b | make test | npm run lint | ./check.sh";
@@ -107,7 +107,7 @@ pub fn plain_contract(checks: Vec<Check>) -> Contract {
     }
 }
 
-/// Selections of a few globs, some behind names, some excluding.
+/// Selections of a few globs: some by name, some excluding.
 pub fn selection() -> impl Strategy<Value = Selection> {
     let glob = || among(GLOBS).prop_filter_map("no glob", |t| Glob::parse(t).ok());
     let plain = move || glob().prop_map(ItemContent::Glob);
@@ -134,7 +134,7 @@ fn items(list: Vec<(ItemContent, bool)>) -> Selection {
     }
 }
 
-/// Paths and globs of which a condition asks whether they exist, each once.
+/// Paths and globs for conditions on existence, each once.
 fn sought() -> impl Strategy<Value = Vec<Sought>> {
     let paths = PATHS[..4].iter().map(|path| Sought::Path(repo_path(path)));
     let globs = MATCHED
@@ -245,7 +245,7 @@ const CONFINED: [(&str, &str, &[&str], &str); 10] = [
     ("files", "loopback", &["/opt/tool"], "here"),
 ];
 
-/// Where a generated check is executed; nothing is said by an empty word.
+/// Where a generated check is executed; an empty word gives no statement.
 fn on(word: &str) -> Option<On> {
     let properties = [("OSFamily", "linux"), ("a b", "\u{e9}\"")];
     let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -619,7 +619,6 @@ pub fn facts() -> impl Strategy<Value = Facts> {
 pub struct Compilation {
     /// The contract, if there is one.
     pub contract: Option<Contract>,
-    /// The request.
     pub request: Request,
     /// Every fact that may be requested.
     pub facts: Facts,

@@ -123,7 +123,7 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
                 .filter(|_| rare == 0)
                 .filter_map(|index| ids.get(index.index(i.max(1))));
             step.after = earlier.filter(|id| **id != step.id).cloned().collect();
-            // As the commands of a request come one behind the other.
+            // The commands of a request run in this order.
             if chained
                 && let Some(id) = i.checked_sub(1).and_then(|before| ids.get(before))
                 && !step.after.contains(id)

@@ -59,7 +59,6 @@ pub struct Incidents {
 /// A plan and what its steps do.
 #[derive(Clone)]
 pub struct Case {
-    /// The plan.
     pub plan: Plan,
     /// One entry a step, with one behaviour for each try it may have.
     pub script: Script,
@@ -609,7 +608,7 @@ pub fn incidents() -> impl Strategy<Value = Incidents> {
     })
 }
 
-/// Returns the steps that run side by side in a trace: after each start, all that run.
+/// Returns the steps that run in parallel in a trace: after each start, all running ones.
 #[must_use]
 pub fn side_by_side(trace: &[(u64, Happening)]) -> Vec<BTreeSet<usize>> {
     let mut running = BTreeSet::new();

@@ -9,7 +9,7 @@ use vplan_check::evidence::Evidence;
 use vplan_reuse::key::Print;
 use vplan_run::record::ProgramRecord;
 
-/// The answer to an order: what was seen of the try, and what it left.
+/// The answer to an order: the evidence of the try, and the files that it left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepAnswer {
@@ -17,7 +17,7 @@ pub struct StepAnswer {
     pub changed: Vec<RepoPath>,
     /// How it was confined, if it was to be.
     pub confined: Option<Confined>,
-    /// What was seen of the try; `earlier`, `question` and `identities` are empty.
+    /// The evidence of the try; `earlier`, `question` and `identities` are empty.
     pub evidence: Evidence,
     /// How far it is known that it depends on its `inputs` alone.
     pub inputs: Option<InputsBasis>,
@@ -52,10 +52,10 @@ pub struct LeftFile {
     pub size: u64,
 }
 
-/// The reason why bytes are no answer to an order. For people.
+/// The reason why bytes are not an answer to an order. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// They are no answer of this shape.
+    /// They do not have the shape of an answer.
     #[error("it is no answer: {0}")]
     Damaged(String),
     /// It is one of another vplan.

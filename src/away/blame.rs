@@ -5,7 +5,7 @@
 pub enum Next {
     /// The same execution is waited for, or asked for again: the connection failed, or the server is busy.
     Resume,
-    /// What it needs is uploaded again, then it is asked for again: something was lost there.
+    /// Some content was lost there: all inputs are uploaded again, then the call is repeated.
     Upload,
     /// Another order is sent: this try has no end that counts.
     Order,
@@ -17,19 +17,19 @@ pub enum Next {
 pub mod code {
     /// It ended.
     pub const OK: i32 = 0;
-    /// Somebody cancelled it.
+    /// The call was cancelled.
     #[cfg(test)]
     pub(crate) const CANCELLED: i32 = 1;
     /// Also what a client says of a server that is gone.
     pub const UNKNOWN: i32 = 2;
-    /// What was asked for cannot be.
+    /// The request is invalid.
     pub(crate) const INVALID_ARGUMENT: i32 = 3;
     /// Its time was up.
     #[cfg(test)]
     pub(crate) const DEADLINE_EXCEEDED: i32 = 4;
     /// Something is not there.
     pub const NOT_FOUND: i32 = 5;
-    /// Who asks may not.
+    /// The caller may not do that.
     pub const PERMISSION_DENIED: i32 = 7;
     /// There is too much to do.
     pub(crate) const RESOURCE_EXHAUSTED: i32 = 8;
@@ -43,7 +43,7 @@ pub mod code {
     pub(crate) const INTERNAL: i32 = 13;
     /// It is not there.
     pub(crate) const UNAVAILABLE: i32 = 14;
-    /// Who asks is not known.
+    /// The caller is unknown.
     pub const UNAUTHENTICATED: i32 = 16;
 }
 

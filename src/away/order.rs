@@ -9,12 +9,12 @@ use vplan_reuse::key::{JUDGING, Print, Prints};
 
 /// The version of the shapes of an order and of its answer.
 pub const VERSION: u32 = 1;
-/// The largest order, and the largest answer, in bytes.
+/// Size limit of an order, and of an answer, in bytes.
 pub const MOST: u64 = 256 << 20;
-/// The most files that are sent for a step, and the most bytes of them.
+/// Maximum number of files that are sent for a step, and limit of their total size, in bytes.
 pub const MOST_FILES: usize = 100_000;
 pub const MOST_BYTES: u64 = 2 << 30;
-/// Above so many files, each try costs whoever executes it seconds.
+/// With more files, each try costs the executing machine seconds.
 pub const MANY_FILES: usize = 5_000;
 
 /// An order. Its digest is its name.
@@ -23,11 +23,11 @@ pub const MANY_FILES: usize = 5_000;
 pub struct Order {
     /// The files that are there, and how: all that the contract says that the step depends on.
     pub files: Vec<(RepoPath, Print)>,
-    /// The version of the rules by which what was seen is evaluated.
+    /// The version of the rules that evaluate the evidence.
     pub judging: u32,
     /// The time limit of the try, in milliseconds, at least 1.
     pub limit_ms: u64,
-    /// The most bytes of output that the log keeps.
+    /// Limit of the output in the log, in bytes.
     pub max_output: u64,
     /// 128 random bits, as hexadecimal digits: no two tries have the same, so that no answer to another one
     /// counts.
@@ -54,7 +54,7 @@ pub struct SentOrder<'o> {
     pub sizes: &'o [u64],
 }
 
-/// What a try needs besides its step.
+/// The parameters of a try, in addition to its step.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub files: Prints,
@@ -66,10 +66,10 @@ pub struct Terms {
     pub variables: Vec<(Word, Word)>,
 }
 
-/// The reason why bytes are no order. For people.
+/// The reason why bytes are not an order. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoOrder {
-    /// They are no order of this shape.
+    /// They do not have the shape of an order.
     #[error("it is no order: {0}")]
     Damaged(String),
     /// It is one of another vplan.
@@ -146,15 +146,16 @@ impl Order {
         Digest::of_value(self)
     }
 
-    /// Whether a path is one of those that the step may leave behind: what it `produces`, if it ended well,
-    /// and its reports.
+    /// Whether the step may leave a file at this path: its `produces`, if it ended well, and its
+    /// reports.
     #[must_use]
     pub fn may_leave(&self, path: &RepoPath, ended_well: bool) -> bool {
         may_leave(&self.step, path, ended_well)
     }
 }
 
-/// Whether a step may leave a file behind elsewhere: what it `produces`, if it ended well, and its reports.
+/// Whether a step may leave a file on another machine: its `produces`, if it ended well, and its
+/// reports.
 #[must_use]
 pub fn may_leave(step: &Step, path: &RepoPath, ended_well: bool) -> bool {
     let is_report = step.report.as_ref().is_some_and(|r| r.glob.matches(path));

@@ -8,10 +8,10 @@ use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
 use vplan_plan::kdl::text::{Node, NodeEntry, Value, lines};
 
-/// The most mistakes of a text that are listed.
+/// Maximum number of reported errors of a text.
 const MAX_MISTAKES: usize = 20;
 
-/// Reads a baseline. Entries with mistakes are left out of it: each mistake is an error. A text
+/// Reads a baseline without its invalid entries, and reports each of them as an error. A text
 /// without any node is an empty baseline.
 #[must_use]
 pub fn decode(text: &str, source: SourceId) -> (Baseline, Diagnostics) {

@@ -17,7 +17,7 @@ pub const TOO_MANY: Code = Code("vplan::baseline::too_many");
 /// A warning: entries of a check that the contract does not have.
 pub const UNKNOWN_CHECK: Code = Code("vplan::baseline::unknown_check");
 
-/// All codes of this room.
+/// All codes of this crate.
 pub const CODES: &[Code] = &[
     SYNTAX,
     VERSION,

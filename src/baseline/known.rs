@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
 use vplan_check::baseline::KnownFindings;
 
-/// The largest baseline that is read, in bytes.
+/// Size limit of a baseline, in bytes.
 pub const MAX_BYTES: u64 = 8 << 20;
 
-/// The most entries of a baseline.
+/// Maximum number of entries of a baseline.
 pub const MAX_ENTRIES: usize = 20_000;
 
-/// The most bytes of a message or a name that an entry shows.
+/// Limit of a message or a name in an entry, in bytes.
 pub const TEXT_SHOWN: usize = 160;
 
 /// The known findings and failing tests of a contract.

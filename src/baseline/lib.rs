@@ -1,4 +1,4 @@
-//! Baselines: the findings and failing tests that were there before, in a file beside the contract.
+//! Baselines: the earlier findings and failing tests of a contract, in a file next to it.
 //!
 //! A baseline is KDL 2, written by `vplan baseline record` and read by people in reviews; one line
 //! an entry, sorted, so that a merge of two branches is just both:

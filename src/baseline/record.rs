@@ -22,9 +22,9 @@ pub struct Recording {
     pub baseline: Baseline,
     /// The number of entries that were not there before.
     pub added: usize,
-    /// The number of entries that were there before and are not any more.
+    /// The number of old entries that are gone.
     pub removed: usize,
-    /// The checks whose entries stay as they were, and findings that cannot be known, in plan
+    /// The checks whose entries stay unchanged, and findings that cannot be identified, in plan
     /// order.
     pub left: Vec<LeftOut>,
 }
@@ -77,7 +77,7 @@ pub fn record(
     })
 }
 
-/// Takes out of a baseline what a run does not show any more, and adds nothing: the arguments are
+/// Removes entries from a baseline that a run no longer shows, and adds nothing. The arguments are
 /// those of [`record`].
 #[must_use]
 pub fn tighten(
@@ -152,7 +152,8 @@ fn changed(
                 let is_fresh = |e: &KnownEntry| !before.contains(&e.fingerprint);
                 let fresh = found.into_iter().filter(is_fresh);
                 let found: Vec<KnownEntry> = kept.iter().cloned().chain(fresh).collect();
-                // What cannot be known may hide what is listed.
+                // An unidentified finding may be one that is listed, so the check keeps its old
+                // entries.
                 let hides = unknowable > 0;
                 let before = old.entries().filter(|e| hides && e.check == check);
                 let before: Vec<KnownEntry> = before.cloned().collect();
@@ -191,7 +192,7 @@ fn too_large(baseline: &Baseline) -> Option<String> {
     is_large.then(|| format!("a baseline has at most {}", show_size(MAX_BYTES)))
 }
 
-/// Returns what a step has found, and how much of that cannot be known.
+/// Returns the findings of a step, and how many of them cannot be identified.
 ///
 /// # Errors
 /// Its record does not show all that there is.

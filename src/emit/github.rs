@@ -1,8 +1,8 @@
 //! Writes the workflow of GitHub Actions.
 //!
-//! Nothing of the event stands in a script: the number of a shard and all variables come through
-//! the environment. The job of the verdict checks nothing out, so that what it merges are the
-//! artifacts of this run and nothing that a commit brought along.
+//! No script contains data of the event: the number of a shard and all variables come through the
+//! environment. The job of the verdict checks out nothing. So it merges only artifacts of this run,
+//! and nothing that a commit brought along.
 //!
 //! The program is built outside of the repository, so that no file of it has a say in that. An artifact
 //! has no modes, so that the program is made one again. How long steps took in an earlier run decides who
@@ -14,7 +14,7 @@ use super::template::{Value, block};
 /// The workflow, without its first line.
 pub(super) const TEMPLATE: &str = include_str!("github.yml");
 
-/// Returns what the workflow has besides what all have.
+/// Returns the values that only this workflow has.
 pub(super) fn values(options: &EmitOptions) -> Vec<Value> {
     let built = options.builds();
     let program = match built {

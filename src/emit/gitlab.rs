@@ -14,7 +14,7 @@ pub(super) const TEMPLATE: &str = include_str!("gitlab.yml");
 const RUST: &str = concat!("rust:", env!("CARGO_PKG_RUST_VERSION"));
 const PROGRAM: &str = ".vplan/program/bin/vplan";
 
-/// Returns what the pipeline has besides what all have.
+/// Returns the values that only this pipeline has.
 pub(super) fn values(options: &EmitOptions) -> Vec<Value> {
     let built = options.builds();
     let image = options.image().or(built.then_some(RUST));

@@ -1,9 +1,9 @@
 //! Writes the files with which other systems run a plan in shards: a workflow of GitHub, a pipeline
 //! of GitLab, a script for Slurm.
 //!
-//! All three have the same jobs: one plans and divides, the shards run, and one merges what they
-//! reported, whatever became of them. The text is made of options alone, so that equal options give
-//! equal bytes, and nothing of a contract stands in it.
+//! All three have the same jobs: one plans and divides, the shards run, and one always merges their
+//! reports. The text depends only on the options and never on a contract: equal options give equal
+//! bytes.
 
 #![forbid(unsafe_code)]
 

@@ -5,13 +5,13 @@ use std::fmt;
 
 /// The code of an option that cannot be used.
 pub const USAGE: &str = "vplan::usage::emit";
-/// The most shards that `auto` takes.
+/// Maximum number of shards with `auto`.
 pub(crate) const AUTO_MOST: u32 = 20;
 /// How long a shard may be expected to take before `auto` takes more of them.
 pub(crate) const AUTO_TARGET: &str = "10m";
-/// The number of shards of GitLab, where none is asked for.
+/// The default number of shards of GitLab.
 const OF_GITLAB: u32 = 4;
-/// The most bytes of a free text.
+/// Limit of a free text, in bytes.
 const LONGEST: usize = 1_000;
 
 /// A system that an emitted file is for.
@@ -88,7 +88,7 @@ pub enum ProgramFrom {
     Installed,
 }
 
-/// The least that a pass must have verified.
+/// The minimum coverage of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeastCoverage {
     /// At least one effective check.
@@ -135,7 +135,7 @@ pub struct EmitOptions {
 pub struct OptionError {
     /// One line for people.
     pub message: String,
-    /// The way out.
+    /// The next step for the user.
     pub help: String,
 }
 
@@ -228,7 +228,7 @@ impl EmitOptions {
         self.sbatch_args.join(" ")
     }
 
-    /// Returns the words of `vplan plan` that say what is verified, each behind a blank.
+    /// Returns the arguments of `vplan plan` that select the change, each after a blank.
     #[must_use]
     pub fn of_plan(&self) -> String {
         let base = match &self.base_from {
@@ -240,7 +240,7 @@ impl EmitOptions {
         format!("{}{base} --last", self.of_contract())
     }
 
-    /// Returns the words that name the contract, behind a blank.
+    /// Returns the argument that names the contract, after a blank.
     #[must_use]
     pub fn of_contract(&self) -> String {
         let contract = self.contract.as_ref();
@@ -256,7 +256,7 @@ impl EmitOptions {
         }
     }
 
-    /// Returns the words of `vplan merge` that say what a pass must be, behind a blank.
+    /// Returns the arguments of `vplan merge` for the coverage of a pass, after a blank.
     #[must_use]
     pub(crate) fn of_verdict(&self) -> &'static str {
         match self.require {
@@ -266,7 +266,7 @@ impl EmitOptions {
         }
     }
 
-    /// Returns the words behind `vplan emit` that give these options again.
+    /// Returns the arguments of `vplan emit` that reproduce these options.
     #[must_use]
     pub fn words(&self) -> String {
         let mut words = format!("{} --shards {}", self.target.word(), self.shards);
@@ -308,8 +308,7 @@ impl fmt::Display for BaseFrom {
     }
 }
 
-/// Returns where the base comes from, where nothing is said: no CI system is there to ask in a job
-/// of Slurm.
+/// Returns the default source of the base: a job of Slurm has no CI system that could tell it.
 fn base_default(target: Target) -> BaseFrom {
     match target {
         Target::Slurm => BaseFrom::Default,

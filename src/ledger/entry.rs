@@ -13,10 +13,10 @@ use vplan_run::verdict::Verdict;
 /// default.
 pub(super) const SAME_FAILURE: u32 = 3;
 
-/// The most waivers of a subject that are kept, the newest.
+/// Maximum number of stored waivers of a subject; the newest are kept.
 pub(super) const WAIVERS: usize = 32;
 
-/// The most accepted contracts of a subject that are kept, the newest.
+/// Maximum number of stored accepted contracts of a subject; the newest are kept.
 pub(super) const ACCEPTED: usize = 32;
 
 /// The recorded state of all subjects of a repository.
@@ -361,7 +361,7 @@ impl Ledger {
     pub fn begin(&mut self, subject: &str, at: &str, began: Began) {
         match self.position(subject) {
             Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| {
-                // Rounds by hand are no evidence for what runs verify from now on.
+                // Manual rounds do not count as evidence once runs verify the subject.
                 if !e.is_by_runs() {
                     (e.counter, e.status, e.decision, e.reason) =
                         (0, Status::Continue, Decision::Retry, None);

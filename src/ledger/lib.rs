@@ -24,7 +24,7 @@ pub const ROUNDS: &str = include_str!("rounds.md");
 /// The longest name of a subject, in bytes.
 const LONGEST: usize = 256;
 
-/// Returns why a text is no valid name of a subject. Names are printed, compared and typed.
+/// Returns why a text is not a valid name of a subject. Names are printed, compared and typed.
 #[must_use]
 pub fn wrong_name(subject: &str) -> Option<&'static str> {
     if subject.is_empty() {

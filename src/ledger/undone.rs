@@ -1,18 +1,18 @@
 //! Checks whether the work of an earlier round is still there. Contents decide, not commits.
 //!
 //! A round leaves a trace: the commit of HEAD, and the files that differed from the subject's base.
-//! If HEAD no longer contains that commit, work may have been left behind on another branch; after
-//! an amend, a rebase or a squash it is there all the same. So each file of the trace is compared:
-//! one that equals the base now is undone, unless what it contained is there under another name.
+//! If HEAD no longer contains that commit, the work may be on another branch. But after an amend, a
+//! rebase or a squash it is still there. So each file of the trace is compared. A file that now
+//! equals the base is undone, unless its content is there under another name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
 
-/// The most files of one commit that are kept, the first in byte order.
+/// Maximum number of stored files of one commit, the first in byte order.
 pub const PATHS: usize = 500;
-/// The most commits that are kept, the newest: the differences at a later one include the earlier
+/// Maximum number of stored commits, the newest: the differences at a later one include the earlier
 /// ones.
 const COMMITS: usize = 8;
 
@@ -147,7 +147,7 @@ pub fn moved<'t>(
     for (path, content) in if gone.is_empty() { Vec::new() } else { now() } {
         there.entry(content).or_default().push(path);
     }
-    // Of files that were there side by side, each needs one of its own.
+    // If a commit had several files with this content, each needs a new name of its own.
     let mut taken: BTreeSet<(&str, &RepoPath)> = BTreeSet::new();
     let mut moved = BTreeSet::new();
     for (path, (had, trace)) in gone {

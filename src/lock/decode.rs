@@ -13,13 +13,12 @@ use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
 use vplan_plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
 
-/// The most mistakes of a text that are listed; a lock with more of them is rejected.
+/// Maximum number of reported errors of a text; a lock with more is rejected.
 const MAX_MISTAKES: usize = 50;
-/// The most values of a node that are read; no known node has as many.
+/// Maximum number of values that are read in a node; no known node has as many.
 const MAX_VALUES: usize = 16;
 
-/// Reads a lock. Entries with mistakes are left out of it; a text without any node is an empty
-/// lock.
+/// Reads a lock without its invalid entries; a text without any node is an empty lock.
 ///
 /// Changing a single character of a lock either leaves its content unchanged or gives an error.
 #[must_use]

@@ -27,7 +27,7 @@ pub(crate) const COMMENTED: Code = Code("vplan::lock::commented");
 /// More mistakes than are listed.
 pub const TOO_MANY: Code = Code("vplan::lock::too_many");
 
-/// All codes of this room.
+/// All codes of this crate.
 pub const CODES: &[Code] = &[
     SYNTAX,
     CONFLICT,

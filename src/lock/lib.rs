@@ -1,5 +1,4 @@
-//! Locks: the bytes pinned for each git import, and the recorded answer to each question that a
-//! proposer or a judge was asked.
+//! Locks: the bytes pinned for each git import, and the recorded answers of proposers and judges.
 //!
 //! A lock is KDL 2, written by `vplan lock` and read by people in reviews:
 //!
@@ -14,12 +13,12 @@
 //!   answer=#"{"checks":["pnpm test"]}"# seal="76543210fedcba98"
 //! ```
 //!
-//! The commits of branches and tags are in the order of their names, then the imports in that of
-//! theirs, then proposals in that of their questions; each on two
-//! lines, so that a review shows on one what is pinned and on the other to what, and so that a
-//! merge of two branches that pin different imports is just both. The `seal` is taken over the rest
-//! of the entry. It is no protection from an attacker, who can compute one, but from slips:
-//! whatever is changed by hand or by a merge is noticed here, offline, at its place.
+//! First come the commits of branches and tags in the order of their names, then the imports by
+//! name, then proposals by question. Each is on two lines: a review shows on one what is pinned,
+//! and on the other the pinned value. If two branches pin different imports, a merge just keeps
+//! both. The `seal` is computed over the rest of the entry. It does not protect against attackers,
+//! who can compute one too, but against mistakes: any change by hand or by a merge is detected
+//! offline, at its place.
 //!
 //! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of
 //! several lines and keywords have nothing to do in a lock and are errors. The reader is that of
@@ -38,5 +37,5 @@ pub use encode::encode;
 pub use pins::{Lock, PinnedImport, PinnedRef, RecordedAnswer};
 pub use update::update;
 
-/// The largest lock that is read, in bytes.
+/// Size limit of a lock, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;

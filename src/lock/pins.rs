@@ -38,7 +38,7 @@ pub struct PinnedRef {
 pub struct RecordedAnswer {
     /// The digest of the exact question.
     pub question: Digest,
-    /// The program that was asked.
+    /// The program that answered.
     pub proposer: String,
     /// Its answer, as it was recorded. Users of it check it against the rules for answers again.
     pub answer: String,

@@ -108,7 +108,8 @@ mod tests {
             &'c [usize],
         );
         let cases: [Case<'_>; 6] = [
-            // after, of which prepare; in the place of 2, of which prepare; then.
+            // `after`, and those of it that prepare; the replacements of 2, and those that prepare;
+            // the results.
             (&[2], &[2], &[1], &[], &[1], &[1]),
             (&[2], &[], &[1], &[1], &[1], &[1]),
             (&[2], &[], &[1], &[], &[1], &[]),

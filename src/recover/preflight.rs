@@ -134,7 +134,7 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
         };
         let unknown = repair(copy(), &Facts::default());
         needed.extend(unknown.steps.iter().flat_map(of));
-        // On the way a step may be looked at where it stays no longer than until the next rewrite.
+        // A rewrite may also ask about a step that only exists until the next rewrite.
         apply(copy(), facts, &mut needed);
     }
     needed.retain(|question| facts.get(question).is_none());

@@ -32,8 +32,8 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
     (after, rewrite)
 }
 
-/// The most commands that the rewrites of a plan may list together. Each lists all commands before
-/// and after it, so that a thousand commands can be split, and ten thousand cannot fill the memory.
+/// Maximum number of commands in all rewrites of a plan together. Each rewrite lists all commands
+/// before and after it: a thousand commands can be split, but ten thousand cannot fill the memory.
 const MOST_LISTED: usize = 3_000_000;
 
 /// Whether the plan may be rewritten once more, in addition to these rewrites.

@@ -49,7 +49,7 @@ pub enum Why {
     /// The caller wants it to run.
     #[error("earlier results are not used in this run")]
     NotWanted,
-    /// There is no earlier pass of it.
+    /// No earlier pass is stored.
     #[error("there is no earlier pass of it")]
     Unknown,
     /// There is one, with another key.
@@ -96,7 +96,7 @@ impl Why {
 /// The steps of this run so far.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
-    /// Ids of steps of which a process was started.
+    /// Ids of steps that started a process.
     pub ran: BTreeSet<String>,
     /// Ids of steps that were considered before, under any plan of this run.
     pub tried: BTreeSet<String>,
@@ -143,7 +143,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
     while let Some(what) = open.pop() {
         match what {
             vplan_base::glob::ItemContent::Glob(glob) => {
-                // These folders are left out of inputs: git and vplan write to them all the time.
+                // Inputs never include these folders: git and vplan write to them all the time.
                 if glob
                     .text()
                     .split(['/', '{', '}', ','])

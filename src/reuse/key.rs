@@ -137,8 +137,8 @@ impl Parts {
         Digest::of_value(self)
     }
 
-    /// Lists in what an earlier pass differs: what the contract says of it, then `files`, then what
-    /// it sees besides. Names, no values.
+    /// Lists the differences from an earlier pass: first those of the contract, then `files`, then
+    /// those of the environment. Names, no values.
     #[must_use]
     pub fn differences(&self, earlier: &Parts, files: Vec<Difference>) -> Vec<Difference> {
         let mut list = Vec::new();
@@ -298,10 +298,10 @@ fn all_before(direct: &Predecessors, step: StepIndex) -> BTreeSet<StepIndex> {
     found
 }
 
-/// Returns what a step depends on, as selections of which any may match: `inputs`, and `requires`,
-/// which names artifacts that it reads. Empty without `inputs`. What `unchanged` selects counts
-/// too, but is read separately, as that setting reads it: without what git ignores. Only a step that
-/// is confined to what it declares may read that, too, and the folders of its `tool-path`.
+/// Returns the inputs of a step, as selections; a file counts if any of them matches. They are
+/// `inputs`, and `requires`, which names artifacts that it reads. Empty without `inputs`. Files of
+/// `unchanged` count too, but are scanned separately, without files that git ignores. Only a step
+/// that is confined to its declared files may read those, and the folders of its `tool-path`.
 #[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
     let Some(inputs) = step.inputs.clone() else {

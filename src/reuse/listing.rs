@@ -7,7 +7,7 @@ use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
 use vplan_check::difference::FileChange;
 
-/// The most files of a list; with more, none is kept.
+/// Maximum number of files in a list; a longer list is not stored.
 pub const MOST_LISTED: usize = 100_000;
 const MAGIC: &[u8] = b"vplan files 1\n";
 /// The length of what follows a path: a digest, and whether passes wrote it.
@@ -30,8 +30,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Makes the list of files that are there now, of which passes are not known to have written
-    /// any. Each path is given once.
+    /// Makes the list of the present files, none of which is known as written by a pass. Each path
+    /// is given once.
     #[must_use]
     pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
         let listed = |(path, print)| (path, ListedFile { own: false, print });

@@ -19,7 +19,8 @@ use vplan_base::path::RepoPath;
 /// tracks none at its place.
 ///
 /// # Errors
-/// The first that it may not. A symlink never: what is behind it lies elsewhere.
+/// The first file that it must not write. Symlinks are never allowed, since they lead to other
+/// places.
 pub fn may_be_output(
     touched: &[TouchedFile],
     is_ignored: impl Fn(&RepoPath) -> bool,

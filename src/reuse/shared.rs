@@ -1,11 +1,12 @@
-//! The key and the signed record of a pass that stands for a step on every machine of a scope.
+//! The key and the signed record of a pass that replaces a step on every machine of a scope.
 //!
-//! INVARIANT (shared): a pass of another machine replaces a step only where both have the same
-//! [`SharedParts`]: what the contract says of the step and of those before it, the contents of all that it may
-//! read in the repository, the outputs of the contract's `toolchain` commands, the first programs' contents,
-//! the variables that the check names, and what the system makes sure of. Of what else is on a machine, the
-//! scope is the operator's word. Who signs says that the step passed so; nothing that is not signed by a key
-//! that the operator trusts is believed.
+//! INVARIANT (shared): a pass of another machine replaces a step only if both have the same
+//! [`SharedParts`]. These are the contract's settings for the step and its predecessors, the
+//! contents of all files in the repository that it may read, and the outputs of the contract's
+//! `toolchain` commands. Further, the contents of the first programs, the variables that the check
+//! names, and the enforced guarantees. For everything else on a machine, the operator vouches with
+//! the scope. The signer states that the step passed. A record counts only if a key that the
+//! operator trusts has signed it.
 
 use super::key::{FileSet, Print};
 use super::signing::{Signer, Trust, Untrusted};
@@ -20,7 +21,7 @@ use vplan_check::evidence::EarlierPass;
 
 /// The version of the format of a record.
 pub const VERSION: u32 = 1;
-/// The largest record, in bytes.
+/// Size limit of a record, in bytes.
 pub const MOST: u64 = 16 << 20;
 
 /// All that may have a say in how a step ends, on any machine of a scope.
@@ -121,13 +122,13 @@ pub struct SharedProduct {
     pub size: u64,
 }
 
-/// The reason why a record is not believed. For people.
+/// The reason why a record is not trusted. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Its signature does not count.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// What is signed is no record, or that of another key.
+    /// The signed text is not a record, or has another key.
     #[error("it is no pass of this key")]
     Damaged,
 }
@@ -156,7 +157,7 @@ impl SharedPass {
     /// Reads the record of a key, with the id of the key that signed it. Never panics.
     ///
     /// # Errors
-    /// Why it is not believed.
+    /// The reason why it is not trusted.
     pub fn decode(key: &Digest, bytes: &[u8], trust: &Trust) -> Result<(Self, String), Refused> {
         let text = std::str::from_utf8(bytes).map_err(|_| Refused::Damaged)?;
         let (body, signer) = trust.signed(text)?;

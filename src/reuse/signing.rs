@@ -23,7 +23,7 @@ pub struct Trust(BTreeMap<String, VerifyingKey>);
 /// The reason why something signed does not count. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Untrusted {
-    /// There is no line of a signature.
+    /// The line of the signature is missing.
     #[error("it is not signed")]
     Unsigned,
     /// The key is none of those that are trusted.
@@ -47,7 +47,7 @@ impl Signer {
         })
     }
 
-    /// Returns a text, of whole lines, with the line of its signature behind it.
+    /// Returns a text, of whole lines, followed by the line of its signature.
     #[must_use]
     pub fn sign(&self, text: &str) -> String {
         let signature = self.0.sign(text.as_bytes());
@@ -58,7 +58,7 @@ impl Signer {
 }
 
 impl Trust {
-    /// Reads public keys: PEM, one behind the other, with lines of text between them.
+    /// Reads public keys: PEM blocks, with any lines of text between them.
     ///
     /// # Errors
     /// One is none, or there is none. For people.

@@ -1,7 +1,7 @@
 //! Writes advice about a name that a command asks for and that its file does not declare: a goal of
 //! a makefile, a script of a package.json. It names what is missing, what is near, and the file.
 //!
-//! Names of the repository are foreign text: only plain ones are said, so that none of them can
+//! Names of the repository are foreign text: only plain ones are shown, so that none of them can
 //! read as an instruction.
 
 use super::requested::{AskedKind, RequestedNames, requested_names};
@@ -13,9 +13,9 @@ use vplan_base::word::{and_more, visible};
 use vplan_plan::Step;
 use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 
-/// The most declared names that are said.
+/// Maximum number of declared names that are shown.
 const SAID: usize = 8;
-/// The longest name that is said, in bytes.
+/// Limit of the length of a shown name, in bytes.
 const LONGEST: usize = 60;
 
 /// Returns the facts beyond those of classifying that advice depends on: which of the possible

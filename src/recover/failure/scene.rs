@@ -11,7 +11,7 @@ use vplan_plan::{Plan, Step, StepIndex};
 /// The deepest indentation of a message: tools indent their own by one blank at most (pnpm); a line
 /// with more is a quotation.
 const DEEPEST_INDENT: usize = 1;
-/// The most characters of a line that are kept as evidence.
+/// Limit of a line that is stored as evidence, in characters.
 pub(super) const EVIDENCE: usize = 200;
 
 /// The evidence that a row may read.

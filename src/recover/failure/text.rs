@@ -28,7 +28,7 @@ pub(super) struct Names<'a> {
 pub(super) fn lines(captured: &Captured) -> Vec<Line> {
     let mut bytes = captured.head.as_bytes().to_vec();
     if captured.total > (captured.head.as_bytes().len() + captured.tail.as_bytes().len()) as u64 {
-        // Output was left out here: the two sides are not one line.
+        // The middle of the output is missing, so the two sides are separate lines.
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(captured.tail.as_bytes());

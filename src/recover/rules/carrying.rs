@@ -80,7 +80,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, O
         let mut step = step.clone();
         step.dir = moved(&step, &gone.dir, &carried.dir)?;
         step = with(step, &env)?;
-        // A variable that is exported again does not come from this step any more.
+        // If a variable is exported again, its value no longer comes from this step.
         walk.env.extend(step.env.clone());
         if let Some(waiting) = &step.unsupported
             && walk.follow_all(waiting).is_some()

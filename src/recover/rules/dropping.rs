@@ -1,7 +1,7 @@
 //! Decides whether a step may be dropped.
 //!
-//! Deleting what a check requires is no repair, dropping what others need breaks them, and a plan
-//! that verifies nothing is no plan: each is a refusal.
+//! Three cases are refused: dropping a step that a check requires, dropping one that others need,
+//! and a plan that would verify nothing.
 
 use super::conjunction;
 use super::rule::{Case, Example};

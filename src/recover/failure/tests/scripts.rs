@@ -161,7 +161,7 @@ fn scripts_by_facts() {
             ("npm run y -w a", 1, "", "", FAILED),
             ("npm run --if-present y", 1, "", "", FAILED),
             ("npm start", 1, "", "", FAILED),
-            // Programs are looked for as well.
+            // These also search for a program of that name.
             ("pnpm y", 1, "", "", FAILED),
             ("yarn y", 1, "", "", FAILED),
             ("pnpm run y", 1, "", "", SCRIPT),
