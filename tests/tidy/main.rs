@@ -11,6 +11,7 @@
 mod bugs;
 mod circles;
 mod sizes;
+mod words;
 
 use regex::Regex;
 use std::path::{Path, PathBuf};
