@@ -1,4 +1,4 @@
-//! Writes into a contract what an audit would have it say.
+//! Writes the changes that an audit proposes into a contract.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::Diagnostics;
@@ -75,7 +75,7 @@ fn words(globs: &BTreeSet<&String>) -> String {
         .collect()
 }
 
-/// What is wanted, by the place of it.
+/// The requested changes, by place.
 #[derive(Default)]
 struct Changes<'w> {
     /// More globs for heads of conditions.

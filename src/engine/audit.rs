@@ -47,9 +47,9 @@ const EVERY_TIER: u8 = 2;
 /// The request to audit a contract.
 #[derive(Clone, Debug, Default)]
 pub struct AuditRequest {
-    /// The checks that are run; all commands of the contract where there are none.
+    /// The checks to run; all commands of the contract if empty.
     pub names: Vec<Selector>,
-    /// Take what earlier runs recorded, and run nothing.
+    /// Use the effects that earlier runs recorded, and run nothing.
     pub from_records: bool,
     /// How the checks are run.
     pub verify: VerifyRequest,
@@ -146,7 +146,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Lays out what the steps of a recorded run read; nothing where none was observed, or the
+    /// Lists the files that each step of a recorded run read. Empty if no step was observed, or the
     /// contract has changed since.
     #[must_use]
     pub fn matrix(&self, site: &Site, history: &History, id: &str) -> Matrix {
@@ -269,8 +269,8 @@ impl Engine<'_> {
         let older = Side::new(before, &found.loaded.sources);
         let newer = Side::new(contract, &loaded.sources);
         let mut differences = compare(&older, &newer, &[]).differences.into_iter();
-        // What a check that is confined turned out to need, and could not read, or write where git
-        // ignores all.
+        // A confined check may get files that it needs and could not read, or could not write where
+        // git ignores everything.
         let is_needed = |one: &Difference| {
             let is_of = |settings: &[&str]| {
                 let mut settings = settings.iter();
@@ -353,7 +353,7 @@ fn observing(asked: &AuditRequest, contract: &Contract, site: &Site) -> VerifyRe
     request
 }
 
-/// Returns what is there of that which conditions ask for.
+/// Answers the conditions of a contract on existing files, for the present tree.
 fn sought(contract: &Contract, site: &Site) -> Facts {
     let questions = contract.sought().into_iter().map(Question::exists);
     let ground = Ground {
@@ -365,8 +365,8 @@ fn sought(contract: &Contract, site: &Site) -> Facts {
     facts::answer(&questions.collect(), &ground).unwrap_or_default()
 }
 
-/// Whether what the conditions around a check ask to be there, or not, is so in one of its places.
-/// What is not known leaves nothing out.
+/// Whether the conditions on existing files around a check hold in one of its places. Unknown
+/// answers count as met.
 fn has_its_files(contract: &Contract, check: &Check, facts: &Facts) -> bool {
     let answer = |sought: &Sought| match facts.get(&Question::exists(sought)) {
         Some(FactAnswer::Word(word)) => *word,
@@ -427,8 +427,8 @@ fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Fail
     Ok(runs)
 }
 
-/// Returns the folders of the programs that steps find, with what a step may read around them that is
-/// confined to what it declares.
+/// Returns the folders of the programs that steps start, with the files around them that a fully
+/// confined step may read.
 fn toolchain(site: &Site, home: Option<&Word>) -> Result<Vec<Word>, Failure> {
     let root = Root::open(&site.root).map_err(|e| {
         let message = format!("the repository cannot be opened: {e}");

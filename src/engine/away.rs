@@ -1,4 +1,4 @@
-//! What executes steps elsewhere, as the operator asks for it.
+//! Opens the remote execution of steps, as the operator configures it.
 
 #[cfg(feature = "remote")]
 use super::address::{AddressFlags, remote};

@@ -40,7 +40,7 @@ const NAMED: usize = 20;
 /// The terms on which the contract is compared with that of the base.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// The commit whose contract counts; `None` where there is none.
+    /// The commit whose contract counts, if there is one.
     pub base: Option<&'a Oid>,
     /// The branch that this commit is the tip of, if it has no common ancestor with HEAD.
     pub unrelated: Option<&'a Unrelated>,
@@ -75,7 +75,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Compares for a plan that is only shown. What only git could tell is left to the run.
+/// Compares for a preview. Whatever needs a call of git is left to the run.
 #[must_use]
 pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> Vec<Caveat> {
     let terms = Terms {
@@ -85,8 +85,8 @@ pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> 
     caveats(session, engine, &terms)
 }
 
-/// Compares the contract with that of the base. Where neither the contract nor its imports nor its
-/// lock has changed since, nothing is read and git is not called.
+/// Compares the contract with that of the base. If the contract, its imports and its lock are
+/// unchanged, nothing is read and git is not called.
 #[must_use]
 pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
     let Some(git) = session.git().filter(|_| session.request.mode != Mode::Off) else {
@@ -274,7 +274,7 @@ impl Comparison<'_> {
             paths.push(lockfile::path_for(&self.session.contract_path));
             paths.extend(contract.imports.iter().filter_map(|i| i.path.clone()));
         }
-        // What only git could tell is left to the run.
+        // If this needs a call of git, it is left to the run.
         self.is_unchanged(&paths).unwrap_or(true)
     }
 

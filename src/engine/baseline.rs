@@ -1,5 +1,5 @@
-//! Finds the baseline that counts: what was known at the base of a change, so that a change does
-//! not choose what it is excused for.
+//! Finds the baseline that counts: the one at the base of a change, so that a change cannot excuse
+//! its own findings.
 
 use super::failure::Failure;
 use super::open::Session;
@@ -26,9 +26,9 @@ const NAMED: usize = 5;
 /// The baseline that counts in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
-    /// Its list; `None` where there is none.
+    /// Its entries, if there is a baseline.
     pub known: Option<Arc<KnownFindings>>,
-    /// The entry of a report about it; absent where there is none.
+    /// The report's entry about it, if there is a baseline.
     pub used: Option<BaselineUse>,
     /// The differences of the work tree's from it.
     pub caveats: Vec<Caveat>,
@@ -39,8 +39,8 @@ pub struct Counting {
 /// applies.
 ///
 /// # Errors
-/// The work tree's cannot be read, or is damaged (exit 3). One at the base that cannot be read
-/// lists nothing, which a caveat says.
+/// The work tree's baseline cannot be read, or is damaged (exit 3). An unreadable one at the base
+/// counts as empty, with a caveat.
 pub fn counting(
     session: &Session,
     engine: &Engine<'_>,
@@ -49,8 +49,8 @@ pub fn counting(
     found(session, engine, base, true)
 }
 
-/// Finds it as [`counting`]; without `may_ask`, where the work tree has none and only git could tell
-/// of the commit's, none is taken to be there.
+/// Finds it as [`counting`]. Without `may_ask`, the commit counts as having none if the work tree
+/// has none and only git could tell.
 fn found(
     session: &Session,
     engine: &Engine<'_>,
@@ -139,7 +139,7 @@ pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
         .diagnosed(found.sources, found.diagnostics)
 }
 
-/// Whether a commit is known to have no baseline, where the work tree has none.
+/// Whether a commit certainly has no baseline, if the work tree has none.
 fn is_missing(
     session: &Session,
     engine: &Engine<'_>,

@@ -1,4 +1,4 @@
-//! Records what a run has found as known.
+//! Records the findings of a run as known.
 
 use super::baseline::failed;
 use super::failure::{Failure, invalid};

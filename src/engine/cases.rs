@@ -1,5 +1,5 @@
-//! Reads the tests of a contract that asks for folders: each with the contract as it would be with
-//! the folders that the test mentions, so that no answer depends on what the repository has.
+//! Reads the tests of a contract that asks for folders. Each test gets the contract with the
+//! folders that it mentions, so that its result does not depend on the folders of the repository.
 
 use super::failure::Failure;
 use super::place::Engine;

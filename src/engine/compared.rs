@@ -19,7 +19,7 @@ use vplan_repo::changes::{self, BaseRevision};
 use vplan_repo::folders::{Beside, FoldersOf};
 use vplan_repo::load::{self, ContractRequest, LoadError, Loaded, Site};
 
-/// One side of a comparison: the contract, or the empty one where there is none.
+/// One side of a comparison: the contract, or an empty one if it is missing.
 #[derive(Debug)]
 pub struct ReadContract {
     contract: Contract,
@@ -130,7 +130,7 @@ impl Engine<'_> {
         let first = invented.is_none();
         let notes = base.notes.iter().filter(|_| first);
         notes.for_each(|note| self.observer.note(note));
-        // Where nothing is in common, the contract at the tip counts.
+        // Without a common ancestor, the contract at the tip counts.
         let tip = base.unrelated.as_ref().and_then(|branch| branch.tip);
         let base = changes::base::Base {
             commit: tip.unwrap_or(base.commit),
@@ -187,7 +187,7 @@ pub struct ComparedContracts<S> {
     pub old: ReadContract,
     /// The newer one.
     pub new: ReadContract,
-    /// The name of the folder that represents all that are new, where one of them asks for folders.
+    /// The name of the folder that represents all future ones, if a contract asks for folders.
     invented: Option<String>,
 }
 
@@ -236,8 +236,8 @@ pub fn with_new_folder<S>(
 }
 
 impl<S> ComparedContracts<S> {
-    /// Says which differences hold for folders that are new only, and leaves out those that hold
-    /// for folders that are there as well.
+    /// Marks differences that hold for future folders only, and drops those that also hold for
+    /// existing ones.
     pub fn tell_of_new_folders(&self, diff: &mut ContractDiff) {
         let Some(name) = &self.invented else { return };
         let is_check = |d: &Difference| d.subject.starts_with("check ");

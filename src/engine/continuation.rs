@@ -25,7 +25,7 @@ use vplan_repo::load::Site;
 /// Maximum number of checks that a message names.
 const NAMED: usize = 3;
 
-/// Returns the identity of a repository's directory; none in a view of it, which has another one.
+/// Returns the identity of a repository's directory; `None` in a view, which has another identity.
 #[must_use]
 pub fn site_identity(site: &Site) -> Option<String> {
     let is_view = view::is_inside(&site.root);
@@ -239,8 +239,8 @@ impl Continuation<'_> {
     }
 }
 
-/// Makes the caveat about commands of the request that recovery dropped: such a round confirms
-/// nothing.
+/// Makes the caveat about requested commands that recovery dropped: such a round does not count as
+/// a confirmation.
 #[must_use]
 pub(crate) fn request_lost(plan: &Plan) -> Option<Caveat> {
     let lost = lost_commands(plan);

@@ -82,7 +82,7 @@ pub struct Item {
     pub column: usize,
     /// The reason; one line.
     pub why: String,
-    /// The text to write by hand, where that is known.
+    /// The text to write by hand, if it is known.
     pub instead: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Converts a file that declares commands. What its commands run in turn is looked up in the
+    /// Converts a file that declares commands. Scripts that its commands call are looked up in the
     /// repository around it.
     fn declared(
         &self,
@@ -162,8 +162,8 @@ impl Engine<'_> {
         })
     }
 
-    /// The repository around a file, and the file's path in it; for a file from elsewhere, and for
-    /// standard input, the place where such a file would be.
+    /// The repository around a file, and the file's path in it. For a file outside and for standard
+    /// input, the path that such a file usually has.
     fn around(&self, file: &Path, kind: single::Kind) -> (Tree, RepoPath) {
         let home = RepoPath::parse(kind.home().as_bytes()).unwrap_or_default();
         let Ok(site) = self.locate() else {
@@ -235,7 +235,7 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
         );
     };
     let text = text(&conversion, &sources);
-    // Whatever is wrong now is wrong with vplan; nothing has been written.
+    // An error from here on is a bug of vplan; nothing has been written.
     let contract = verify(&conversion, &sources, &text).map_err(|message| {
         Failure::internal(format!("the conversion of `{name}` went wrong: {message}"))
             .help("please report it with the file")

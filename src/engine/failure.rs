@@ -67,8 +67,8 @@ impl Failure {
         Self::usage("vplan::usage::unreadable", message)
     }
 
-    /// Makes the failure of vplan itself: exit 1, never a pass. For what it finds wrong with what it
-    /// made; where it contradicts itself, [`bug`](vplan_base::index::bug) ends it.
+    /// Makes the failure of vplan itself: exit 1, never a pass. For invalid results of its own;
+    /// contradictions inside the program end in [`bug`](vplan_base::index::bug).
     #[must_use]
     pub fn internal(what: impl std::fmt::Display) -> Self {
         let message = format!("a bug in vplan, please report it: {what}");

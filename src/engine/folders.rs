@@ -1,4 +1,5 @@
-//! Finds out which folders are gone since the base of a change, and which checks went with them.
+//! Finds the folders that were removed since the base of a change, and the checks that were removed
+//! with them.
 
 use super::failure::{Failure, invalid, load_failed};
 use super::open::changes_manifests;
@@ -39,8 +40,8 @@ impl Engine<'_> {
         if asked.is_empty() || Oid::empty_tree(base.length()) == Some(*base) {
             return Ok(GoneFolders::default());
         }
-        // Mostly nothing is, which is known without reading the contract again; what an outer block
-        // has lost, those inside have.
+        // Usually nothing was removed, which shows without reading the contract again. Questions of
+        // inner blocks need no comparison: their folders are lost with the outer ones.
         let then = folders_at(site.usable_git(), base, &asked).map_err(|message| {
             let message = format!("the folders of the base are not known: {message}");
             Failure::usage("vplan::load::folders", message)
@@ -68,7 +69,7 @@ impl Engine<'_> {
         let there: BTreeSet<&RepoPath> = contract.folders.values().flatten().collect();
         let gone = before.folders.values().flatten();
         let gone: BTreeSet<&RepoPath> = gone.filter(|f| !there.contains(f)).collect();
-        // What is below a folder that is gone went with that.
+        // Folders below a missing folder are not examined on their own.
         let is_outer =
             |folder: &&&RepoPath| !gone.iter().any(|other| folder.below(other).is_some());
         let outer: Vec<&RepoPath> = gone.iter().filter(is_outer).copied().collect();

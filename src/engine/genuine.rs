@@ -57,8 +57,8 @@ impl Engine<'_> {
         Ok(ExaminedReport { report, aspects })
     }
 
-    /// Returns what speaks against the report of a shard, wherever it ran: all that [`Self::examine`]
-    /// examines but the work tree. `folder`: that of its run, where there is one.
+    /// Returns the evidence against the report of a shard, wherever it ran. Examines the same as
+    /// [`Self::examine`], without the work tree. `folder`: that of its run, if there is one.
     pub(super) fn refuses(&self, report: &Report, folder: Option<&Path>) -> Option<Aspect> {
         let mut found = look_at(report, folder);
         let vault = (self.locate().ok()).and_then(|site| self.kept_vault(&site).ok().flatten());

@@ -1,8 +1,9 @@
 //! Reports untracked files that git does not list although no tracked `.gitignore` ignores them:
 //! where a planned check is about one, the run has verified another tree than the commit will be.
 //!
-//! What tools leave narrows only if a recorded run has read it; what the user's own ignore file hides,
-//! if a condition or a setting selects it. Otherwise each is a note with the line for `.gitignore`.
+//! Files left by tools make the run partial only if a recorded run has read them; files that the
+//! user's own ignore file hides, only if a condition or a setting selects them. All others get a
+//! note with the line for `.gitignore`.
 
 use super::failure::Failure;
 use super::open::Session;

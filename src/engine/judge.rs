@@ -35,8 +35,8 @@ pub struct Program {
 }
 
 impl Session {
-    /// Returns the judge: `--judge`, else the contract's `judge-with`. None where no step of the
-    /// plan asks one.
+    /// Returns the judge: `--judge`, or the contract's `judge-with`. `None` if no step of the plan
+    /// needs one.
     ///
     /// # Errors
     /// A command that cannot be started without a shell: exit 2 for the operator's, 3 for the

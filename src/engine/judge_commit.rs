@@ -8,15 +8,15 @@ use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
 /// The commit whose contract and baseline a change is compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judge {
-    /// The commit; `None` where there is none.
+    /// The commit, if there is one.
     pub commit: Option<Oid>,
     /// The branch that it is the tip of, if it has no common ancestor with HEAD.
     pub unrelated: Option<Unrelated>,
 }
 
 impl Judge {
-    /// Finds it for a run. A caller that names a base has chosen it; where files are named, or all
-    /// of them are taken, it is the base of the whole change.
+    /// Finds it for a run. If the caller names a base, that is the commit. If the caller names
+    /// files, or takes all, it is the base of the whole change.
     #[must_use]
     pub fn of(session: &Session, engine: &Engine<'_>) -> Self {
         let gathered = &session.gathered;

@@ -1,5 +1,5 @@
-//! Use cases: opens a repository, plans a change, verifies it, repairs it in rounds. Without a
-//! command line and without a terminal: what happens meanwhile goes to an [`Observer`].
+//! Use cases: opens a repository, plans a change, verifies it, repairs it in rounds. Uses neither
+//! the command line nor the terminal: progress is reported to an [`Observer`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -63,7 +63,7 @@ impl<'e> Locking<'e> {
     /// Finds the lock of the contract, in the work tree or at a revision.
     ///
     /// # Errors
-    /// No repository, no such revision; answers that are recorded where nothing is written.
+    /// No repository, no such revision; recording answers where nothing may be written.
     pub fn open(engine: &'e Engine<'e>, how: LockOptions<'e>) -> Result<Self, Failure> {
         let site = engine.locate()?;
         let contract = load::contract_path(&site, engine.contract).map_err(load_failed)?;
@@ -208,7 +208,8 @@ impl<'e> Locking<'e> {
         Ok((loaded, pins.pinned))
     }
 
-    /// Reads the contract with what the lock pins, but for what has moved; gives what is pinned then.
+    /// Reads the contract with the pinned imports, except for branches and tags that have moved.
+    /// Returns it with the new pins.
     pub(super) fn loaded(
         &self,
         lock: &Pinned,
@@ -243,8 +244,9 @@ impl<'e> Locking<'e> {
         lockfile::replace(&self.site, &self.path, self.how.limit, change)
     }
 
-    /// Fetches what the lock of a revision pins, and writes nothing but the cache: a machine that
-    /// starts with an empty one needs it for `--contract-from` and for `diff --base`.
+    /// Fetches the imports that the lock of a revision pins, and writes nothing but the cache. A
+    /// machine that starts with an empty cache needs this for `--contract-from` and for `diff
+    /// --base`.
     ///
     /// # Errors
     /// As for [`Self::update`], and a lock that does not pin all.
@@ -270,7 +272,7 @@ impl<'e> Locking<'e> {
         Ok(Account::of(&self.path, entries, &found.lock))
     }
 
-    /// Asks the proposer and the judge, and records what they say. Gives the digests of the
+    /// Calls the proposer and the judge, and records their answers. Returns the digests of the
     /// questions.
     fn record(&self, asked: &Recording<'_>) -> Result<(Option<Digest>, Vec<Digest>), Failure> {
         let mut session = self.engine.open(&asked.request)?;
@@ -310,8 +312,8 @@ impl<'e> Locking<'e> {
         Ok(questions)
     }
 
-    /// Fetches and writes nothing: whether the lock pins exactly what is imported, or why that is
-    /// a failure.
+    /// Checks that the lock pins exactly the imports, or returns the failure. Fetches and writes
+    /// nothing.
     ///
     /// # Errors
     /// A contract or a lock that cannot be read, or is invalid.

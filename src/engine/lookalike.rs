@@ -1,4 +1,4 @@
-//! Finds changed files whose names look like ones that a check is for, and are not.
+//! Finds changed files whose names resemble those that a check selects, but are not selected.
 
 use super::open::Session;
 use std::sync::Arc;

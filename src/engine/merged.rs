@@ -45,7 +45,7 @@ impl Engine<'_> {
         for file in found(paths, request.expect.is_some(), &mut notes).map_err(reported)? {
             let part = load(&file, &mut left).map_err(reported)?;
             let folder = file.parent().filter(|folder| is_record(&file, folder));
-            // What is about a whole run is refused for that, whatever else it may be.
+            // Reports of whole runs are not examined: `merge` refuses them anyway.
             if part.report.shard.is_some()
                 && let Some(aspect) = self.refuses(&part.report, folder)
             {

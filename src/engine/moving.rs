@@ -1,4 +1,4 @@
-//! Moves what a lock has for branches and tags to where they are now.
+//! Updates the commits of branches and tags in a lock.
 
 use super::failure::Failure;
 use super::lock::{Account, Line, Locking, State};
@@ -13,7 +13,7 @@ use vplan_plan::diff::ContractDiff;
 use vplan_plan::diff::contracts::{Side, compare};
 use vplan_repo::load::Loaded;
 
-/// A lock whose branches and tags were looked up anew. Nothing is written yet.
+/// A lock whose branches and tags were looked up again. Nothing is written yet.
 pub struct Moving<'l, 'e> {
     locking: &'l Locking<'e>,
     before: Pinned,
@@ -69,8 +69,8 @@ impl<'e> Locking<'e> {
 }
 
 impl Moving<'_, '_> {
-    /// Writes the lock. Where the contract is weaker with it, or may be, that was accepted, and the
-    /// lock says so.
+    /// Writes the lock. If the contract becomes or may become weaker, the caller has accepted that,
+    /// and the lock records it.
     ///
     /// # Errors
     /// A lock that cannot be written, or that another process changed in the meantime.
@@ -102,7 +102,7 @@ impl Moving<'_, '_> {
     }
 }
 
-/// The branches and tags that are meant by these names; all of them by none.
+/// Returns the branches and tags with these names; all of them if no names are given.
 fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
     if names.is_empty() {
         return Ok(lock.refs.iter().map(|pinned| pinned.at.clone()).collect());
@@ -158,7 +158,7 @@ fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<Gi
     Ok(meant)
 }
 
-/// What became of each branch and tag, and of the files that come with those that move.
+/// Lists the result for each branch and tag, and for the files imported through those that moved.
 fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Line> {
     let mut entries = Vec::new();
     for now in pinned.refs.iter().filter(|now| moved.contains(&now.at)) {

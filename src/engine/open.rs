@@ -38,7 +38,7 @@ pub struct Session {
     pub contract_path: RepoPath,
     /// The changed files, and their source.
     pub gathered: Gathered,
-    /// The contract; none where none is needed.
+    /// The contract, if one is needed.
     pub loaded: Option<Loaded>,
     /// The request to the planner.
     pub request: Request,
@@ -81,7 +81,8 @@ impl Engine<'_> {
             .iter()
             .for_each(|note| self.observer.note(note));
         let revision = requested.contract_from.as_deref();
-        // Folders that only the base has were not looked for, nor who used a package there.
+        // The early reading did not cover folders that only the base has, nor the users of packages
+        // there.
         let early = early.filter(|read| {
             let lacks = matches!(read, Ok(Ok(loaded)) if lacks_base(loaded, &gathered.changes));
             gathered.base.is_none() || !lacks
@@ -140,7 +141,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Finds the changed files. `own`: where they come from, by the request.
+    /// Gathers the changed files. `own`: their source, according to the request.
     fn gather(
         &self,
         site: &Site,
@@ -243,7 +244,7 @@ impl Engine<'_> {
     }
 
     /// Reads the contract before the changes are known, because it names the commit that they are
-    /// compared with. Whether a missing one was deleted by the change is only known afterwards.
+    /// compared with. If it is missing, only the changes will show whether the change deleted it.
     fn early(&self, site: &Site, requested: &PlanRequest) -> Option<Read> {
         let path = load::contract_path(site, self.contract).ok()?;
         let is_there = || site.root.join(path.to_os()).symlink_metadata().is_ok();

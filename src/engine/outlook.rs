@@ -26,8 +26,8 @@ use vplan_store::reuse::results::Results;
 use vplan_store::reuse::scan::Snapshots;
 
 impl Engine<'_> {
-    /// Returns what earlier runs say of a plan; `None` where none of its steps ran before. What
-    /// cannot be read says nothing.
+    /// Summarises earlier runs of a plan; `None` if none of its steps ran before. Unreadable
+    /// records are ignored.
     #[must_use]
     pub fn outlook(&self, session: &Session, plan: &Plan) -> Option<Outlook> {
         let times = expected(session, plan);
@@ -61,9 +61,10 @@ impl Engine<'_> {
         Outlook::of(steps.collect())
     }
 
-    /// Returns what would become of each step that has a kept pass.
+    /// Returns a preview of each step that has a cached pass.
     fn previews(&self, session: &Session, plan: &Plan) -> Option<Vec<Option<PassPreview>>> {
-        // What is staged and not in the work tree runs in a view, whose files are not here.
+        // If staged files differ from the work tree, the run happens in a view, whose files are not
+        // here.
         if session.site.is_checkout() || agree(session, plan).is_err() {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Compares a request that names its files, and a saved plan of one, with the change since the
-//! default base: what covers a part of it is reported.
+//! Compares a request that names its files, or a saved plan of one, with the change since the
+//! default base, and reports what it does not cover.
 
 use super::failure::{Failure, changes_unknown};
 use super::open::{Session, gather_from, statement};
@@ -20,8 +20,8 @@ use vplan_repo::changes::error::ChangeError;
 /// Maximum number of missing checks that a message names.
 const NAMED: usize = 3;
 
-/// Returns the caveat about a plan whose files the caller named, if the whole change requires more
-/// checks. `saved`: the plan comes from a file.
+/// Returns the caveat about a plan whose files were named by the caller, if the whole change
+/// requires more checks. `saved`: the plan comes from a file.
 ///
 /// A clone without the default branch compares with HEAD: who names the files need not have it.
 ///

@@ -11,12 +11,12 @@ use vplan_repo::lockfile::{self, LockFile};
 use vplan_repo::pinned::PinnedImports;
 
 impl Engine<'_> {
-    /// Reads a contract with pinned imports only. With `--locked`, what is pinned must also be what is
-    /// imported.
+    /// Reads a contract with pinned imports only. With `--locked`, the lock must also pin nothing
+    /// but imports.
     ///
     /// # Errors
-    /// A lock that is there and cannot be read, has mistakes, or with `--locked` pins what nothing
-    /// imports: exit 4. Inside: what is wrong with finding the contract.
+    /// A lock that cannot be read, is invalid, or with `--locked` pins files that nothing imports:
+    /// exit 4. The inner error: the contract cannot be found.
     pub fn load(
         &self,
         site: &Site,

@@ -16,8 +16,8 @@ use vplan_repo::lockfile::LockFile;
 use vplan_store::import_cache::Store;
 use vplan_store::vault::{self, Vault};
 
-/// The entry point: where the contract, the state and the cache are, and the observer of what
-/// happens.
+/// The entry point: the places of the contract, the state and the cache, and an observer for
+/// progress.
 #[derive(Clone, Copy)]
 pub struct Engine<'e> {
     /// The directory of the caller; the engine works on the repository around it.
@@ -32,13 +32,13 @@ pub struct Engine<'e> {
     pub cache_dir: Option<&'e Path>,
     /// The directory of repositories' state; the user's otherwise.
     pub state_dir: Option<&'e Path>,
-    /// The file that is git's index where what is staged is verified; otherwise git's own, or that
-    /// of the commit that git is making.
+    /// The file to use as git's index when verifying staged files; otherwise git's own, or that of
+    /// the commit in progress.
     pub index: Option<&'e Path>,
-    /// Whether this is CI, where an empty change and a base that is not there are errors; by default
-    /// the environment says so.
+    /// Whether this is CI, where an empty change and a missing base are errors. By default, the
+    /// environment decides.
     pub is_ci: bool,
-    /// Receives what is reported meanwhile.
+    /// Receives progress reports.
     pub observer: &'e dyn Observer,
 }
 
@@ -119,7 +119,7 @@ impl<'e> Engine<'e> {
         StateDir::open(&self.state_base()?, &site.home).map_err(|e| state_failed(&e))
     }
 
-    /// Finds the state without making anything; `None`: nothing is kept yet.
+    /// Finds the state directory without creating it; `None` if nothing is stored yet.
     ///
     /// # Errors
     /// A place that cannot be entered: exit 5.
@@ -152,8 +152,8 @@ impl<'e> Engine<'e> {
         Vault::find(&state).map_err(|e| state_failed(&failed(e)))
     }
 
-    /// Opens what is remembered of a repository's commits. If nothing can be kept, that costs time
-    /// only.
+    /// Opens the cached facts about a repository's commits. Without a place to store them, calls
+    /// only take longer.
     #[must_use]
     pub fn commit_cache(&self, site: &Site) -> CommitCache {
         self.state_base().map_or_else(

@@ -1,5 +1,5 @@
-//! Makes the plan: compiles, answers the compiler's questions about the repository, asks the
-//! proposer, repairs what is known to break.
+//! Makes the plan: compiles the contract, answers the compiler's questions about the repository,
+//! calls the proposer, and repairs steps that are known to fail.
 
 use super::base_contract::{attach, of_look};
 use super::baseline;
@@ -59,8 +59,8 @@ impl Engine<'_> {
 }
 
 impl Session {
-    /// Compiles the plan, asks the proposer where the mode requires it, and repairs what is known
-    /// for certain to break.
+    /// Compiles the plan, calls the proposer if the mode requires it, and repairs steps that are
+    /// certain to fail.
     ///
     /// # Errors
     /// A request that does not fit the contract (exit 2), a step that `--deny` refuses (exit 40), a
@@ -172,7 +172,7 @@ impl Session {
         Err(Failure::internal("compiling asks for facts without end"))
     }
 
-    /// Adds caveats: what was compared, and what keeps that from being all that changed.
+    /// Adds caveats about the comparison, and about changes that it may not include.
     fn annotate(&self, plan: &mut Plan, facts: &Facts) {
         let Gathered {
             changes,

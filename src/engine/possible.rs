@@ -42,8 +42,8 @@ impl Engine<'_> {
     /// front. Conditions on existence are answered by the present work tree.
     ///
     /// # Errors
-    /// No valid contract, globs that are none or select nothing, an unknown role, a repository that
-    /// cannot be read.
+    /// No valid contract, invalid globs or globs that select nothing, an unknown role, a repository
+    /// that cannot be read.
     pub fn possible(&self, request: &Request, globs: &[String]) -> Result<PossibleChecks, Failure> {
         let within = selection(globs)?;
         let site = self.locate()?;

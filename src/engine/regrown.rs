@@ -32,8 +32,8 @@ pub(super) struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Returns the caveat where the change requires more than what ran. `first`: the plan that was
-    /// executed first, of all shards; `wrote`: the files that checks wrote as they may; `made`: new
+    /// Returns the caveat if the change now requires more than what ran. `first`: the first
+    /// executed plan, of all shards; `wrote`: files that checks wrote with permission; `made`: new
     /// files that nothing in the plan selects.
     pub fn caveat(&self, first: &Plan, wrote: &[RepoPath], made: &[RepoPath]) -> Option<Caveat> {
         if self.session.request.changed_in == Some(ChangedIn::Index) {

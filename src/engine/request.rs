@@ -1,4 +1,4 @@
-//! The requests of a caller: what to plan, and what to verify.
+//! The requests of a caller for planning and verifying.
 
 use super::failure::Failure;
 use std::ffi::OsString;
@@ -88,7 +88,7 @@ impl PlanRequest {
     }
 }
 
-/// Reads a command of a request. `of` names what holds the text.
+/// Parses a command of a request. `of`: the name of its source, for messages.
 ///
 /// # Errors
 /// A misspelt verb, or one that takes no command (exit 2).
@@ -128,19 +128,20 @@ pub struct VerifyRequest {
     pub shard: Option<Shard>,
     /// The division by which steps are dealt to shards; in turn otherwise.
     pub division: Option<Division>,
-    /// Permissions where the contract asks for less than the one at the base.
+    /// Permissions for a contract that is weaker than the one at the base.
     pub allow_contract_change: Option<Allowed>,
     /// The subject whose round this is.
     pub subject: Option<String>,
     /// The caller's statement about the round. Without one, a pass means that the work is done.
     pub status: Option<Status>,
-    /// The number of the attempt at the same work, from 1, where there is no subject; 1 otherwise.
+    /// The number of the attempt at the same work, from 1, for requests without a subject. The
+    /// default is 1.
     pub attempt: Option<u32>,
     /// The minimum coverage of a pass.
     pub require: Require,
     /// Refuse to run unless a step's whole process tree can be ended.
     pub require_subtree: bool,
-    /// What happens where this machine cannot confine a step as it asks for.
+    /// What to do if this machine cannot confine a step as requested.
     pub sandbox_missing: SandboxMissing,
     /// Folders in which a file that a confined step may change can have further names.
     pub sandbox_stores: Vec<PathBuf>,
@@ -150,7 +151,7 @@ pub struct VerifyRequest {
     pub grants: Grants,
     /// Limit of a step's stored output, in bytes; `MAX_OUTPUT` otherwise.
     pub max_output: Option<u64>,
-    /// Observe what each step reads, writes and connects to, and record it. Reuses nothing.
+    /// Observe what each step reads, writes and connects to, and record it. Uses no cached passes.
     pub observe: bool,
     /// The kinds of findings that fail an observed run.
     pub deny_findings: Vec<FindingKind>,
@@ -171,17 +172,17 @@ pub struct VerifyRequest {
 /// A shared cache, and the keys that are trusted for it.
 #[derive(Clone, Debug, Default)]
 pub struct CacheRequest {
-    /// Where it is, `folder:DIR`, `https://HOST/PATH`, unless `VPLAN_CACHE` says it.
+    /// Its address: `folder:DIR`, `https://HOST/PATH`. The default is `VPLAN_CACHE`.
     pub url: Option<String>,
     /// Whether others on the way to it may read it.
     pub insecure: bool,
     /// The file of the headers of each request.
     pub headers: Option<PathBuf>,
-    /// What the operator says of this machine.
+    /// The operator's description of this machine: machines of one scope share passes.
     pub scope: Option<String>,
     /// The file of the public keys that are trusted, instead of the user's own.
     pub trust: Option<PathBuf>,
-    /// The file of the private key that signs own passes, where they are to be kept.
+    /// The file of the private key that signs own passes, if they are to be shared.
     pub sign: Option<PathBuf>,
     /// By which it and this machine know each other.
     pub tls: TlsFiles,
@@ -219,13 +220,13 @@ pub struct RemoteRequest {
     pub binary: Option<PathBuf>,
 }
 
-/// What happens where a machine cannot confine a step as it asks for.
+/// What to do if a machine cannot confine a step as requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SandboxMissing {
     /// Nothing starts.
     #[default]
     Refuse,
-    /// The step runs with what there is, and its report says what is missing.
+    /// The step runs with the available confinement, and its report lists what is missing.
     Run,
 }
 

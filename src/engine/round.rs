@@ -55,7 +55,7 @@ impl Engine<'_> {
 /// The reason of a run that escalates because its round could not be recorded.
 pub(crate) const NOT_RECORDED: &str = "not_recorded";
 
-/// The place where rounds are kept.
+/// Where rounds are stored.
 #[derive(Debug)]
 pub enum Keeping<'k> {
     /// In the repository's ledger.
@@ -79,8 +79,8 @@ pub struct Keeper<'k> {
 }
 
 impl<'k> Keeper<'k> {
-    /// Reads the ledger, so that nothing runs that could not be recorded. None where there is no
-    /// subject, and rounds are not kept without one.
+    /// Reads the ledger first, so that no round runs that could not be recorded. `None` without a
+    /// subject, if rounds without one are not stored.
     ///
     /// # Errors
     /// An invalid name (exit 2), a ledger that cannot be used (exit 5).

@@ -25,7 +25,8 @@ use vplan_repo::load::{Loaded, Site};
 use vplan_repo::{baseline, lockfile};
 use vplan_runner::sandbox::{Sandbox, missing};
 
-/// What in a git directory decides what git does, runs and ignores, and which directory that is.
+/// Files of a git directory that control what git does, executes and ignores, or where that
+/// directory is.
 const DECIDING: [&str; 7] = [
     "hooks",
     "config",
@@ -45,13 +46,13 @@ const NAMED: usize = 3;
 pub(super) struct PlanSandbox {
     /// Nothing where no step is to be confined.
     pub sandbox: Option<Sandbox>,
-    /// Not all that they ask for holds.
+    /// Set if not all requested guarantees hold.
     pub caveat: Option<Caveat>,
     /// Remarks for the report's reader.
     pub notes: Vec<Note>,
 }
 
-/// Returns what confines the steps of a plan, and the caveat where not all that they ask for holds.
+/// Returns the sandbox of a plan's steps, with a caveat if not all requested guarantees hold.
 ///
 /// # Errors
 /// A step that cannot be confined as it asks; one whose `writes` cannot be separated from paths
@@ -144,8 +145,8 @@ fn stores(session: &Session, asked: &VerifyRequest) -> Result<Vec<PathBuf>, Fail
     asked.sandbox_stores.iter().map(real).collect()
 }
 
-/// Makes sure that a step says what it reads where it may read nothing else: in a contract that is an
-/// error of its own.
+/// Checks that a step declares its inputs if it may read nothing else. In a contract, this is
+/// already an error.
 fn without_inputs(step: &Step) -> Result<(), Failure> {
     if step.sandbox < SandboxLevel::Files || step.inputs.is_some() {
         return Ok(());
@@ -238,7 +239,7 @@ pub(super) fn held(
         .iter()
         .map(|path| root.join(path.to_os()))
         .collect();
-    // In a linked work tree `.git` is a file, which says where its directory is.
+    // In a linked work tree, `.git` is a file with the path of the git directory.
     let linked = root.join(".git");
     kept.extend([root.join(".vplan"), records.to_owned()]);
     kept.extend(linked.is_file().then_some(linked));
@@ -247,7 +248,7 @@ pub(super) fn held(
         dirs.iter()
             .flat_map(|dir| DECIDING.map(|name| dir.join(name))),
     );
-    // What is not there cannot be kept as it is, and an empty folder means the same.
+    // A missing path cannot be protected, so an empty folder is made, which means the same to git.
     for dir in &dirs {
         for name in ["hooks", "info"] {
             let _ = std::fs::create_dir(dir.join(name));
@@ -267,7 +268,7 @@ pub(super) fn held(
     }
     let mut writable = vec![root.clone(), folder.path().to_owned()];
     writable.extend(outside.map(|dir| (*dir).clone()));
-    // Only what is inside of what it may change has to be kept.
+    // Only paths inside the writable ones need protection.
     let elsewhere = [engine.state_base().ok(), std::env::current_exe().ok()];
     kept.extend(elsewhere.into_iter().flatten());
     kept.retain(|path| writable.iter().any(|folder| path.starts_with(folder)));
@@ -352,7 +353,7 @@ pub fn conflicts(site: &Site, loaded: &Loaded) -> Result<Diagnostics, Failure> {
     let sandbox = Sandbox::new(root.path(), reserved, &[], None);
     for check in confined {
         let step = Step {
-            // What a level adds to that depends on what is there when a step starts.
+            // Whether a higher level adds more depends on the files when a step starts.
             sandbox: SandboxLevel::Guard,
             ..Step::changing(check)
         };

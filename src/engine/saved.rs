@@ -237,9 +237,8 @@ fn schedule(plan: &mut Plan, requested: &PlanRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns how strongly the operator confined the commands of a plan at least when it was made: as
-/// the one of them that is confined the least, because every command is confined so, and no more by
-/// the operator.
+/// Returns the minimum confinement that the operator set when the plan was made. That is the level
+/// of the least confined command, because the operator's level applies to every command.
 fn confined_by_operator(plan: &Plan) -> Confinement {
     let commands = plan.steps.iter().filter(|step| step.starts_command());
     let all: Vec<Confinement> = commands.clone().map(Step::confinement).collect();
@@ -251,8 +250,8 @@ fn confined_by_operator(plan: &Plan) -> Confinement {
     })
 }
 
-/// Confines the commands of a saved plan more strongly, where the command line asks for that. What is
-/// planned again later in this run is confined in the same way.
+/// Raises the confinement of a saved plan's commands if the command line requests it. Steps that
+/// are planned later in this run get the same.
 fn confine(session: &mut Session, mut plan: Plan, least: Confinement) -> Plan {
     session.request.confinement = session.request.confinement.and(least);
     let before: Vec<Confinement> = plan.steps.iter().map(Step::confinement).collect();
@@ -323,8 +322,8 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
     }
 }
 
-/// Returns where to look for the changes: in version 2 as the plan records, against the commit that
-/// it names; version 1 recorded names only.
+/// Returns the source of the changes: for version 2, the one that the plan records, compared with
+/// its commit. Version 1 recorded names only.
 fn source(plan: &Plan) -> ChangeSource {
     let record = &plan.request;
     if plan.version != FIRST {
@@ -535,7 +534,7 @@ impl Engine<'_> {
             .collect();
         let (mut tally, mut read, mut left) = (Tally::default(), 0, MAX_JOURNALS);
         for run in runs {
-            // What cannot be read says nothing of how long anything took.
+            // Unreadable journals give no times.
             if let Ok(bytes) = files::read_plain(&run.join(EVENTS), MAX_FILE.min(left)) {
                 left = left.saturating_sub(bytes.len() as u64);
                 tally.add("", &replay(&bytes));
@@ -550,7 +549,7 @@ impl Engine<'_> {
 }
 
 impl KnownTimes {
-    /// Says where the weights of a division come from.
+    /// Describes the source of a division's weights.
     #[must_use]
     pub fn told(&self, plan: &Plan) -> String {
         let known = |id: &str| self.medians.contains_key(id);

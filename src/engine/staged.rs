@@ -1,6 +1,5 @@
-//! Verifies what is staged and not what is in the work tree: where they differ, in a view of the
-//! repository that has the index's content, with links to the folders that the contract names in
-//! `linked`.
+//! Verifies the staged files instead of the work tree. If they differ, the run uses a view of the
+//! repository: the index's content, with links to the folders that the contract names in `linked`.
 
 use super::failure::{Failure, changes_unknown};
 use super::open::Session;
@@ -35,8 +34,8 @@ const AGAIN: &str = "vplan cannot be executed again";
 /// Maximum number of files that a message names.
 const NAMED: usize = 3;
 
-/// Compares the work tree with the index, where a plan is about what is staged. Returns what has to
-/// be reported of a view, and of hidden files that a view keeps.
+/// Compares the work tree with the index, for a plan of staged files. Returns caveats about a view,
+/// and about hidden files that a view keeps.
 ///
 /// # Errors
 /// They differ in a file that matters, or the index has conflicts.
@@ -97,8 +96,7 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
         .help("`vplan run --staged` verifies it apart from the work tree"))
 }
 
-/// Checks that no staged file has changes that are not staged, and asks for a view of what is staged
-/// ([`in_view`]).
+/// Refuses staged files with unstaged changes, and requests a view of the index ([`in_view`]).
 ///
 /// # Errors
 /// Always: a file that is named, conflicts, or that there is no view yet.
@@ -194,9 +192,9 @@ pub(super) fn index_differs(wrote: &[RepoPath]) -> Caveat {
         .way_out("let them run in the work tree, `git add` what they wrote, and run again")
 }
 
-/// Answers the failure of a run of what is staged where the work tree differs from it: becomes a
-/// vplan that runs in a view, or in a checkout where the system gives no overlay. Returns every other
-/// failure, and why there is neither. `records`: where the records of runs are kept, if not in
+/// Handles the failure that staged files differ from the work tree: replaces this process by a
+/// vplan in a view, or in a checkout if the system has no overlay. Returns every other failure, and
+/// the reason if neither is possible. `records`: the directory of run records, if it is not
 /// `.vplan`.
 #[must_use]
 pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) -> Failure {
@@ -222,7 +220,8 @@ fn apart(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Fail
 }
 
 /// Makes the view of the repository, writes the index's content into it, and executes vplan there.
-/// `records`: where the records of runs are kept, if not in `.vplan`. Returns why it failed.
+/// Returns only on failure, with the reason. `records`: the directory of run records, if it is not
+/// `.vplan`.
 #[must_use]
 pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
     match entered(engine, records) {
@@ -477,7 +476,7 @@ pub(crate) struct Linked {
 type Stamps = BTreeMap<RepoPath, [i64; 6]>;
 
 impl Linked {
-    /// Looks at the folders of a contract; `None` where nothing is linked.
+    /// Records the state of a contract's linked folders; `None` if nothing is linked.
     pub fn look(site: &Site, folders: &[RepoPath]) -> Option<Self> {
         (site.is_checkout() && !folders.is_empty()).then(|| Self {
             home: site.home.clone(),

@@ -109,7 +109,7 @@ struct Whole {
 }
 
 impl Subject {
-    /// Reads what is known of a round's subject, if it has one.
+    /// Reads the ledger's entry of a round's subject, if it has one.
     ///
     /// # Errors
     /// An invalid name (exit 2), a ledger that cannot be used (exit 5).

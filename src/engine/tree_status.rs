@@ -72,11 +72,11 @@ impl StatusRequest {
 pub struct TreeStatus {
     /// Whether it is verified.
     pub answer: VerifiedAnswer,
-    /// The run that verifies it; none where nothing applies.
+    /// The run that verifies it; `None` if no check applies.
     pub by: Option<String>,
     /// The reasons why the answer does not cover the whole request.
     pub caveats: Vec<Caveat>,
-    /// The comparison that found the change; none where the plan cannot be made.
+    /// The comparison that found the change; `None` if the plan cannot be made.
     pub compared: Option<String>,
     /// Whether the whole change requires no check of the contract.
     pub nothing_applies: bool,
@@ -89,7 +89,7 @@ pub struct TreeStatus {
 pub struct RecordedState<'a> {
     /// The recorded runs.
     pub history: &'a History,
-    /// The work tree; none where no run has ended.
+    /// The work tree; `None` if no run has ended yet.
     pub present: Option<&'a Present>,
     /// The repository whose tree is compared.
     pub site: &'a Site,
@@ -204,7 +204,7 @@ struct Key {
 struct Made {
     /// The plan as it is compiled.
     plan: Plan,
-    /// The plan after the repair of what is known for certain to break.
+    /// The plan after repairing steps that are certain to fail.
     repaired: Plan,
 }
 
@@ -310,7 +310,7 @@ impl<'a> RequestedPlans<'a> {
         Ok(Made { plan, repaired })
     }
 
-    /// Checks that what a run took as known is what is known now.
+    /// Checks that the baseline of a run is still the one that counts now.
     fn knows(&self, report: &Report) -> Result<(), WhyNot> {
         if !report.steps.iter().any(|s| s.reason == Some(Cause::Known)) {
             return Ok(());
@@ -327,7 +327,7 @@ impl<'a> RequestedPlans<'a> {
         ))
     }
 
-    /// Checks that a plan without steps means that nothing has to be verified.
+    /// Checks that a plan without steps really means that nothing must be verified.
     fn nothing_applies(&self) -> Result<(), WhyNot> {
         match self.session.contract() {
             Some(contract) if contract.checks.is_empty() => {
@@ -417,7 +417,7 @@ struct Search<'s, 'a> {
     present: Option<&'s Present>,
     /// The reason why the newest run does not verify the request.
     first: Option<WhyNot>,
-    /// Failed runs whose records are gone: the run, and its tree.
+    /// Failed runs without a record: the run, and its tree.
     against: Vec<(String, String)>,
     read: usize,
 }

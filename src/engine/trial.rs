@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// The end of a trial.
 #[derive(Debug)]
 pub enum TrialEnd {
-    /// It ran: each check with what came of it, in words.
+    /// It ran: the checks, each with its result in words.
     Ran(Vec<(String, String)>),
     /// It did not: why. The proposal is as it was.
     Untried(String),
@@ -361,7 +361,7 @@ fn is_missing(record: &StepRecord) -> bool {
     record.failure_code == Some(Open::Known(FailureCode::SetupOrBootstrap))
 }
 
-/// The tracked files that changed during a run, the first of them, for people.
+/// Returns the first tracked files that changed during a run, in words.
 fn changed_files(report: &Report) -> String {
     let caveats = report.caveats.iter().filter(|c| MOVED.contains(&c.code));
     let files: BTreeSet<String> = caveats
@@ -374,7 +374,7 @@ fn changed_files(report: &Report) -> String {
     first_of(files.iter(), 3)
 }
 
-/// Says in a line what a trial came to.
+/// Summarises a trial in a line.
 #[must_use]
 pub fn summary(end: &TrialEnd) -> String {
     match end {

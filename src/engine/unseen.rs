@@ -146,7 +146,7 @@ impl Session {
             .collect();
         let new = first_matches(&answered(Certainty::Yes), added.iter().cloned().collect());
         let globs = new.keys().cloned().collect();
-        // Where the files cannot be listed again, nothing is known to have been missing.
+        // If the files cannot be listed again, no file counts as missing.
         if let Ok(others) = matched(&globs, &self.site.root, self.git(), |path| {
             !added.contains(path)
         }) {

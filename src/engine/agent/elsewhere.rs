@@ -1,8 +1,8 @@
 //! Finds the work of a session that its work tree does not have: commits that HEAD left, and stash
 //! entries. Contents decide: what was amended, rebased, squashed or popped is there.
 //!
-//! HEAD's reflog says what the session committed. Other references and other work trees may belong
-//! to a neighbour: they are named, and keep nothing from passing.
+//! The commits of the session come from HEAD's reflog. Other references and other work trees may
+//! belong to someone else: they are listed, but do not block a pass.
 
 use super::record::Record;
 use super::record::StartState;
@@ -115,7 +115,7 @@ impl Elsewhere {
     }
 }
 
-/// Whether the work tree has nothing of what one of these commits changed.
+/// Whether the work tree has no changes of one of these commits.
 ///
 /// # Errors
 /// Errors of git.

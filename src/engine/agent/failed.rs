@@ -125,7 +125,7 @@ impl Failed {
         lines
     }
 
-    /// Records the round, and says what follows.
+    /// Records the round, and returns the next step.
     ///
     /// # Errors
     /// The ledger cannot be used.

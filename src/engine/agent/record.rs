@@ -170,7 +170,7 @@ fn file(place: &Path, id: &str) -> PathBuf {
     place.join(FOLDER).join(format!("{id}.json"))
 }
 
-/// Reads the record of a session; none where it cannot be read.
+/// Reads the record of a session; `None` if it cannot be read.
 pub(super) fn read(place: &Path, id: &str) -> Option<Record> {
     serde_json::from_slice(&read_plain(&file(place, id), MOST).ok()?).ok()
 }
@@ -264,8 +264,8 @@ impl StartState {
         })
     }
 
-    /// Returns where HEAD has been since the start, when it was at `head`. `None`: the reflog no
-    /// longer says so.
+    /// Returns the positions of HEAD since the start, when it was at `head`. `None` if the reflog
+    /// no longer goes back that far.
     ///
     /// `git gc` removes lines that are old; what is left is complete if it begins at that HEAD.
     pub(super) fn since_start<'l>(

@@ -15,8 +15,8 @@ use vplan_repo::load::{Site, contract_path};
 use vplan_run::report::Decision;
 use vplan_store::records::wall_clock;
 
-/// Remembers where a session begins. One that is resumed, or whose context was cleared or
-/// compacted, has begun.
+/// Records the start of a session. A session that is resumed, or whose context was cleared or
+/// compacted, has already started.
 ///
 /// # Errors
 /// No repository, or no place to remember it.
@@ -90,8 +90,7 @@ pub(super) fn has_contract(engine: &Engine<'_>, site: &Site, commit: Option<&Oid
     }
 }
 
-/// Returns the bases of those sessions whose work this work tree still has: what they and HEAD have
-/// in common.
+/// Returns the common base of unfinished sessions whose work is still in this work tree.
 fn unfinished(
     place: &Path,
     ledger: &Ledger,
@@ -115,7 +114,7 @@ fn unfinished(
                 found = Some(common);
             }
         } else if entry.is_some() && record.inherited {
-            // It went on with what those before it had left, and finished that.
+            // This session took over the work of those before it, and finished it.
             break;
         }
     }

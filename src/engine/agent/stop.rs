@@ -41,7 +41,7 @@ pub struct Stop<'a> {
     entry: Option<SubjectEntry>,
     base: Option<Oid>,
     /// The reason why nothing can be verified: the repository is gone, or the base of the change is
-    /// not known.
+    /// unknown.
     unknown: Option<Failure>,
     is_untouched: bool,
     was_blocked: bool,
@@ -51,14 +51,14 @@ pub struct Stop<'a> {
 /// The result of a stop.
 #[derive(Debug)]
 pub enum Stopped {
-    /// The agent may stop: it did nothing, and left nothing unfinished.
+    /// The agent may stop: it changed nothing, and no work is unfinished.
     Untouched,
     /// The agent may stop: its work is verified.
     Passed(Box<Report>),
-    /// The agent may stop: nothing is left to verify, but earlier rounds failed, so that people must
-    /// know.
+    /// The agent may stop: nothing is left to verify. But earlier rounds failed, so a person must
+    /// be told.
     Dropped(Box<Report>),
-    /// The agent may stop although nothing says that its work is verified: a person must look.
+    /// The agent may stop although its work is unverified: a person must look at it.
     GivenUp {
         /// The word of the decision.
         reason: Option<String>,
@@ -225,12 +225,12 @@ impl<'a> Stop<'a> {
         Ok(Some(place.commit))
     }
 
-    /// Whether nothing has happened in the session, and nothing was left of earlier ones.
+    /// Whether the session has changed nothing, and earlier ones left nothing unfinished.
     fn is_untouched(&self) -> bool {
         let Some(record) = &self.record else {
             return false;
         };
-        // What passed, and is on another branch now, is known by its contents.
+        // Work that passed and is now on another branch is recognised by its contents.
         let is_over = |e: &SubjectEntry| e.rounds == 0 || (record.start.is_some() && is_done(e));
         self.entry.as_ref().is_none_or(is_over)
             && !self.was_blocked
@@ -238,7 +238,7 @@ impl<'a> Stop<'a> {
             && Now::look(self.site.usable_git()).is_start_of(record)
     }
 
-    /// Makes a round, and says what follows.
+    /// Makes a round, and returns the next step.
     ///
     /// # Errors
     /// Returns the reason why not even a failed round can be recorded.

@@ -1,4 +1,4 @@
-//! Runs the fixes of the checks that failed, one after the other, and looks what each one changed; the record of it.
+//! Runs the fixes of failed checks one after another, and records the files that each one changed.
 
 use crate::failure::Failure;
 use crate::open::Session;
@@ -82,8 +82,8 @@ fn is_asked_for(contract: &Contract, id: &str, names: &[Selector]) -> bool {
     names.is_empty() || checks.any(|check| names.iter().any(|name| name.selects(id, &check.tags)))
 }
 
-/// Runs the fixes of the checks that failed in a run, up to one that changes what it must not. `None`
-/// where no failing check has one.
+/// Runs the fixes of failed checks, up to the first one with a forbidden change. `None` if no
+/// failed check has a fix.
 ///
 /// # Errors
 /// The tree is not known, or a fix cannot be run.
@@ -219,8 +219,8 @@ impl Runs<'_> {
         Ok((interrupted, now, record))
     }
 
-    /// Whether the fix of a check may make a file what it is: no link, and nothing that decides what
-    /// is verified.
+    /// Whether the fix of a check may write this file: not a link, and not a file that controls the
+    /// verification.
     fn may(&self, step: Option<&Step>, path: &RepoPath, looks: [&Look; 2]) -> bool {
         let is_file = |look: &&Look| {
             look.tree

@@ -1,8 +1,8 @@
 //! Verifies, runs the contract's fixes for what failed, and verifies again.
 //!
-//! A fix is not trusted: how it ends decides nothing, what it may change is decided by the contract,
-//! and what it changed is what the tree says. In a view of what is staged the result of the fixes is
-//! brought into the index and the work tree after the second verification.
+//! A fix is not trusted. Its exit code decides nothing, the contract decides what it may change,
+//! and the tree shows what it changed. In a view of staged files, the fixes are applied to the
+//! index and the work tree after the second verification.
 
 mod mend;
 
@@ -45,10 +45,10 @@ pub struct FixCaller<'c> {
     pub tick: Option<Duration>,
 }
 
-/// What became of it.
+/// How a call of `fix` ended.
 #[derive(Debug)]
 pub struct FixOutcome {
-    /// The files that are changed now, ascending: none where nothing was brought in.
+    /// The changed files, ascending; empty if no fix was applied.
     pub changed: Vec<RepoPath>,
     /// The exit code.
     pub exit: u8,

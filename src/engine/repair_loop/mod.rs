@@ -1,9 +1,8 @@
 //! Verifies a change, runs a fixer on what failed, and verifies again, until there is a decision.
 //!
-//! The fixer is not trusted. After a failure nothing that it says, and no way in which it ends,
-//! makes anything pass; and between its turn and the next verification the loop makes sure that the
-//! request is the same as before, and that the work is still there. Its word can only end the loop,
-//! and confirm, as a second look, what has passed already.
+//! The fixer is not trusted: neither its output nor its exit code can turn a failure into a pass.
+//! Before each verification, the loop checks that the request is unchanged, and that the work is
+//! still there. The fixer can only end the loop, or confirm a pass by a second look.
 
 mod caller;
 mod task;

@@ -151,8 +151,8 @@ impl Task<'_, '_> {
         Ok(verified)
     }
 
-    /// Makes later rounds compare with the commit of the first round: whatever the fixer
-    /// commits, and wherever it moves a branch, its changes stay changes.
+    /// Makes later rounds compare with the commit of the first round. So the fixer's changes stay
+    /// changes, whatever it commits and wherever it moves a branch.
     fn compare(&mut self, session: &Session) {
         // For a subject, the commit to compare with is in the ledger.
         let from_commit = self.verify.subject.is_none()

@@ -1,4 +1,4 @@
-//! Runs one turn of the fixer: what it is given, and what it changed.
+//! Runs one turn of the fixer: prepares its input, and records its changes.
 
 use super::caller::{FixerCommand, LoopProgress};
 use super::caller::{Review, Stop, Turn, TurnRecord};
@@ -143,7 +143,7 @@ impl Task<'_, '_> {
         }
     }
 
-    /// Returns how the loop ends where the fixer changed what it must not, was ended, or gives up.
+    /// Returns how the loop ends if the fixer made a forbidden change, was ended, or gives up.
     fn broken_off(
         &mut self,
         repair: &TurnRecord,
@@ -219,7 +219,8 @@ impl Task<'_, '_> {
         Ok(confirmed)
     }
 
-    /// Starts the fixer, and waits for its end. Returns the failure, too, where it changed what it must not.
+    /// Starts the fixer, and waits for its end. Also returns the failure if it made a forbidden
+    /// change.
     fn turn(
         &mut self,
         fixer: &FixerCommand,
@@ -292,8 +293,8 @@ impl Task<'_, '_> {
         // Before anything asks git again.
         let outside = held.as_ref().map(|held| held.release(session));
         let outside = outside.transpose()?.flatten();
-        // If files cannot be listed any more, that is a change; the next verification finds out
-        // what it means.
+        // Files that can no longer be listed count as changed; the next verification reports the
+        // reason.
         let no_change = self.contents(verified).is_ok_and(|after| after == before);
         let record = TurnRecord::of(fixed, no_change, &path, &record);
         (self.caller.see)(LoopProgress::Turn(turn, &record));

@@ -34,8 +34,8 @@ struct Pin {
     imports: Vec<(String, Digest)>,
     /// The digest of the lock's bytes, or why it cannot be read.
     lock: Result<Option<Digest>, String>,
-    /// The digest of what is known, or why that cannot be read: where the base has no contract,
-    /// the fixer could add to it.
+    /// The digest of the baseline, or why it cannot be read: if the base has no contract, the fixer
+    /// could add entries.
     known: Result<Option<Digest>, String>,
 }
 
@@ -144,7 +144,7 @@ impl Watch {
         }
     }
 
-    /// Refuses another HEAD: a commit takes its files out of what is staged, and nothing records
+    /// Refuses another HEAD: a commit removes its files from the staged ones, and nothing records
     /// which.
     fn same_head(&mut self, session: &Session) -> Result<(), Failure> {
         let from = session.request.changed_from.as_ref();
@@ -153,7 +153,7 @@ impl Watch {
         }
         let now = session.git().and_then(|git| git.head().ok().flatten());
         match &self.head {
-            // Where `--base` names a commit, that is what counts instead.
+            // If `--base` names a commit, that one counts instead.
             Some(before) if *before != now => Err(Failure::new(
                 Exit::Escalated,
                 MOVED,
@@ -224,7 +224,7 @@ impl Work {
             .map(|file| file.path.clone())
             .collect();
         let known = trace(&session.site.root, String::new(), &changes);
-        // All files count here; as many are known by content as are kept of a round.
+        // All paths count here; contents are known for as many files as a round stores.
         work.trace = Trace {
             paths,
             more: false,

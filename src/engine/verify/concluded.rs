@@ -19,7 +19,8 @@ use vplan_runner::looks::Looks;
 use vplan_runner::tree::{self, TreeChanges, blame};
 use vplan_store::reuse::Recall;
 
-/// Ends a run. `recall`, `looks`, `away`: what its steps had; `driver`: who hears signals.
+/// Ends a run. `recall`, `looks`, `away`: the tools of its steps; `driver`: the receiver of
+/// signals.
 pub(super) fn concluded(
     executed: Executed,
     (recall, looks, away): (Option<Recall<'_>>, Option<&Looks>, Option<&Away<'_>>),

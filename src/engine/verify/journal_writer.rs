@@ -104,7 +104,7 @@ impl<'e> JournalWriter<'e> {
                 steps,
             },
         );
-        // It says its own digest: a damaged one is recognised.
+        // The line contains its own digest, so that damage is detected.
         let written = self
             .record
             .write_later("plan.json", to_canonical(plan).as_bytes());

@@ -107,8 +107,7 @@ pub fn verify(
     round(engine, asked, caller, None, &mut |_| Ok(Vec::new()))
 }
 
-/// Verifies a change as a round. `memory`: what is remembered of earlier rounds of a loop where
-/// there is no subject.
+/// Verifies a change as a round. `memory`: the earlier rounds of a loop without a subject.
 pub(super) fn round(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -171,7 +170,7 @@ fn prepare<'k>(
     reports_are_untracked(&planned.session, &planned.plan)?;
     let (cache, unshared) = shared_cache(&planned.session, &asked.cache)?;
     let transport = transport(&planned.session, asked.remote.as_ref())?;
-    // Before the snapshot takes what the comparison has seen of the index.
+    // Must precede the snapshot, which takes the comparison's data of the index.
     let tracked = planned.session.git().and_then(|git| git.tracked_record());
     let beginning = Beginning::look(planned.session.git());
     let scope = if planned.plan.steps.is_empty() && planned.plan.rewrites.is_empty() {
@@ -419,7 +418,7 @@ fn circumstances(asked: &VerifyRequest, plan: &Plan, attempt: (u32, u32)) -> Cir
     }
 }
 
-/// Opens the passes of earlier runs to compare with. Where nothing can be kept, there are none.
+/// Opens the passes of earlier runs for comparison. Without a place to store them, there are none.
 fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
     let git = session.git()?;
     let kept = engine.state(&session.site).ok()?;
@@ -432,10 +431,9 @@ fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>>
     )
 }
 
-/// Opens the results of earlier runs, where a step of the plan may reuse one. Without a place for
-/// them the run goes on. `counts`: the round counts towards more than one confirmation; each must
-/// be earned by a run, so that no earlier result replaces a step. Nor does one where steps are to
-/// be observed.
+/// Opens the cache, if a step of the plan may use it. Without a place for it, the run continues.
+/// `counts`: the round counts towards several confirmations, which only real runs can give, so
+/// cached passes replace no step. Nor do they if steps are observed.
 fn recall<'a>(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -468,7 +466,8 @@ fn recall<'a>(
     }
 }
 
-/// Shows this run to those that keep passes of the same repository: what it writes is not theirs.
+/// Marks this run for processes that store passes of the same repository, so that they do not take
+/// its files for their own.
 fn mark(engine: &Engine<'_>, session: &Session, run_id: &str) -> Option<RunMark> {
     let state = engine.kept_state(&session.site).ok()??;
     RunMark::set(&state, run_id)
@@ -532,14 +531,14 @@ fn is_read_only(error: &std::io::Error) -> bool {
     [PermissionDenied, ReadOnlyFilesystem].contains(&error.kind())
 }
 
-/// Removes the records that are beyond what is kept, aside of the run, whose own record is begun.
-/// Without a thread for it they stay until the next run.
+/// Removes the oldest records in the background; the run's own record exists already. If no thread
+/// can be started, they stay until the next run.
 fn remove_old_records(site: &Site, asked: &VerifyRequest) -> Option<JoinHandle<()>> {
     let history = History::open(&site.home, asked.records.as_deref());
     let keep = asked.keep;
     let aside = std::thread::Builder::new().name("old records".to_owned());
     let started = aside.spawn(move || {
-        // What cannot be removed now is tried again by the next run; `vplan gc` says why.
+        // The next run retries what cannot be removed now; `vplan gc` reports the reason.
         let removed = history.and_then(|history| history.collect_beyond(keep));
         tracing::debug!(?removed, "old records");
     });

@@ -1,5 +1,5 @@
-//! Executes the plan of a round, classifies failures, and repairs the plan where it was wrong, until
-//! nothing is left to repair.
+//! Executes the plan of a round, classifies failures, and repairs wrong plans, until no repair is
+//! left.
 
 use super::journal_writer::JournalWriter;
 use super::world::RoundWorld;
@@ -65,7 +65,7 @@ pub enum Progress<'a> {
 /// Receives the progress.
 pub(super) type See<'s> = &'s mut dyn FnMut(Progress<'_>);
 
-/// What came of the plans of a round.
+/// The executed plans of a round, and their results.
 pub(super) struct Executed {
     /// The plans that were executed, in order; at least one.
     pub plans: Vec<Arc<Plan>>,
