@@ -55,8 +55,8 @@ pub const PRIVATE: Keeping = Keeping {
     cleans_up: true,
 };
 
-/// A file in a folder that has one writer, which syncs the folder later: under its name is all of
-/// it or nothing.
+/// A file in a folder with a single writer, which syncs the folder later. Under its name is the
+/// whole content, or nothing.
 pub const RECORDED: Keeping = Keeping {
     durability: Durability::Content,
     cleans_up: false,
@@ -78,8 +78,8 @@ pub const CACHED: Keeping = Keeping {
     ..PRIVATE
 };
 
-/// Such a file among others, whose owner removes nothing: files of killed writers are removed
-/// before.
+/// Such a file in a folder with many others, whose owner removes nothing: files of killed writers
+/// are removed first.
 pub const REMEMBERED: Keeping = Keeping {
     cleans_up: true,
     ..CACHED

@@ -1,8 +1,9 @@
-//! Reads from the environment what a shell's completion function asks. For `vplan completions`.
+//! Reads the request of a shell's completion function from the environment. For `vplan
+//! completions`.
 
 use std::ffi::OsString;
 
-/// The variable in which the function says for which shell it asks.
+/// The variable in which the completion function names its shell.
 pub const VARIABLE: &str = "VPLAN_COMPLETE";
 
 /// The question of a completion function.

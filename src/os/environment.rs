@@ -25,8 +25,8 @@ pub struct Grants {
     pub names: BTreeSet<String>,
     /// `--inherit-env`: everything passes. Recorded.
     pub inherit: bool,
-    /// `--keep-capabilities`: steps of a privileged vplan keep the capabilities that reach beyond
-    /// their own processes. Recorded.
+    /// `--keep-capabilities`: steps of a privileged vplan keep the capabilities that affect other
+    /// processes. Recorded.
     pub capabilities: bool,
 }
 
@@ -124,7 +124,7 @@ impl Environment {
         self.make(root, request)
     }
 
-    /// Returns why what is granted to a step keeps it on this machine, if it does.
+    /// Returns why the grants of a step keep it on this machine, if they do.
     #[must_use]
     pub fn kept_here(&self, root: &Root, request: EnvironmentRequest<'_>) -> Option<&'static str> {
         if self.grants.inherit {
@@ -137,8 +137,8 @@ impl Environment {
         }
     }
 
-    /// Returns the variables that go with a step to another machine: those that it asks for and that
-    /// are let through, but for those that every machine has of its own.
+    /// Returns the variables that go with a step to another machine: those that it requests and
+    /// that are granted, except those that every machine has itself.
     #[must_use]
     pub fn carried(&self, of: &StepEnvironment) -> Vec<(Word, Word)> {
         let names = of.let_through.iter();
@@ -149,8 +149,8 @@ impl Environment {
             .collect()
     }
 
-    /// Makes the environment of a step that another machine has sent with these variables: what it asks
-    /// for is theirs, and the rest this machine's own.
+    /// Makes the environment of a step that another machine has sent. Requested variables come from
+    /// there, all others from this machine.
     #[must_use]
     pub fn of_sent(
         root: &Root,

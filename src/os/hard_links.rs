@@ -1,4 +1,5 @@
-//! Finds files that have more names than lie in some places: writing one of them changes a file elsewhere.
+//! Finds files with more names than given places contain: writing one of them changes a file
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;

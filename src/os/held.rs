@@ -1,8 +1,8 @@
 //! Becomes a program that can change a repository, but not what decides how that is verified.
 //!
-//! A folder that may be written can have no exception for Landlock. So what stays as it is is mounted
-//! onto itself, read only, in mounts of this process's own: vplan executes itself, which has one thread
-//! then, makes them, confines itself, and becomes the program.
+//! Landlock allows no exceptions inside a writable folder. So protected paths are mounted onto
+//! themselves, read only, in a mount namespace of this process. For that, vplan executes itself: a
+//! new process has a single thread. It makes the mounts, confines itself, and becomes the program.
 
 use crate::process::confine::{Confine, Writable, devices};
 use crate::process::namespace::own_shared_memory;
@@ -27,7 +27,7 @@ const ARGUMENT: &str = "__held";
 /// The exit code where the program was not started.
 const UNHELD: u8 = 126;
 
-/// What a program can change, and what of that stays as it is.
+/// The paths that a program can change, and the protected ones among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldFiles {
     /// The folders in which it may change everything else: absolute paths.
@@ -104,7 +104,7 @@ impl HeldFiles {
     /// Holds this process, which must have one thread, and sees that it is held.
     fn apply(&self) -> Result<(), Unheld> {
         let kept: BTreeSet<&PathBuf> = self.kept.iter().filter(|path| path.exists()).collect();
-        // A mount within a folder that is kept would stay writable.
+        // A mount below a protected folder would stay writable.
         let outermost = |path: &&&PathBuf| !kept.iter().any(|o| path.starts_with(o) && o != *path);
         let kept: BTreeSet<&PathBuf> = kept.iter().filter(outermost).copied().collect();
         view::separate()
@@ -132,7 +132,7 @@ impl HeldFiles {
         confine
             .apply()
             .map_err(|why| refused("it is not confined")(io::Error::other(why)))?;
-        // A mount that looks right and keeps nothing would be worse than none.
+        // A mount that seems to work and protects nothing would be worse than none.
         match kept.iter().find(|path| !is_kept(path)) {
             Some(path) => {
                 let what = format!("`{}` can still be changed", path.display());
@@ -142,8 +142,8 @@ impl HeldFiles {
         }
     }
 
-    /// Returns the folders around what is kept, below the writable ones, the outermost first. They are
-    /// mounts too, so that none can be moved away with what is in it.
+    /// Returns the folders around protected paths, below the writable ones, the outermost first.
+    /// They are mounts too, so that none can be moved away with its content.
     fn around<'p>(&self, kept: &BTreeSet<&'p PathBuf>) -> BTreeSet<&'p Path> {
         let is_inside = |path: &&Path| {
             let mut writable = self.writable.iter();
@@ -157,7 +157,7 @@ impl HeldFiles {
 /// Mounts a file or folder onto itself, read only.
 fn read_only(path: &Path) -> io::Result<()> {
     mount_bind_recursive(path, path)?;
-    // What a mount of another namespace forbids has to stay forbidden.
+    // Restrictions of an existing mount must stay.
     let had = statvfs(path)?.f_flag;
     let same = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),

@@ -17,7 +17,7 @@ use vplan_check::confine::{Confinement, Guarantee, OutsideRequest, SandboxLevel,
 /// Maximum number of links in a path (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// What is outside of the repository, seen from a run.
+/// The places outside of the repository, during a run.
 #[derive(Debug)]
 pub struct Outside {
     root: PathBuf,
@@ -143,8 +143,8 @@ impl Outside {
         }
     }
 
-    /// Returns what is remembered; else looks, and remembers it where that is right. `ways`: all that was followed
-    /// for it so far.
+    /// Returns the cached places, or computes them, and caches them if that is safe. `ways`: the
+    /// links followed for it so far.
     fn remember(
         &self,
         ways: &mut Ways,
@@ -161,14 +161,14 @@ impl Outside {
         let places = look(ways)?;
         let mut known = locked(&self.known);
         let is_steady = known.changing == 0 && known.begun == since;
-        // A confined step may change where what leads through the repository leads.
+        // If a link passes through the repository, a confined step may change where it leads.
         if is_steady && !ways.lead_through(&self.root) {
             known.places.insert(sought, Arc::clone(&places));
         }
         Ok(places)
     }
 
-    /// Looks for what every step has that looks for programs in these folders and reads these places.
+    /// Computes the places of every step with this search path and these reads.
     fn usual(
         &self,
         ways: &mut Ways,
@@ -314,7 +314,7 @@ impl Outside {
         }
     }
 
-    /// Returns what `reads` names, links followed, and with `None` what is not there.
+    /// Resolves a value of `reads`, links followed; `None` if it does not exist.
     ///
     /// # Errors
     /// It is in the repository, or the repository in it. For people.
@@ -350,7 +350,7 @@ fn is_unconfined(confinement: Confinement) -> bool {
 /// Follows the links of paths. Directories that several paths share are read once.
 #[derive(Default)]
 struct Ways {
-    /// What was found at a path to which no links lead; `None` where nothing is.
+    /// The kind of entry at a path whose parents are not links; `None` if it does not exist.
     seen: BTreeMap<OsString, Option<PathPart>>,
 }
 
@@ -418,7 +418,7 @@ impl Ways {
     }
 }
 
-/// Leaves out of some places, in order, what is in another one of them.
+/// Removes, from sorted places, those inside another one.
 fn outermost<'p>(places: impl Iterator<Item = &'p PathBuf>) -> Vec<&'p PathBuf> {
     let mut outermost: Vec<&PathBuf> = Vec::new();
     // A folder is before what is in it.
@@ -600,7 +600,7 @@ mod tests {
             let path = base.join(path);
             let real = path.canonicalize().ok();
             there += usize::from(real.is_some());
-            // Before, and after what is on the way is known.
+            // Before and after the links on the way are cached.
             for _ in 0..2 {
                 assert_eq!(ways.real(&path), real, "{path:?}");
                 assert_eq!(Ways::default().real(&path), real, "{path:?}");

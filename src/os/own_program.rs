@@ -201,7 +201,8 @@ fn wait(
 
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
     for _ in 0..2 {
-        // It may have ended meanwhile; it has not been waited for, so the number is still its own.
+        // The child may have ended already, but nobody has waited for it, so the number is still
+        // its own.
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
         if let Some(status) = wait(child, GRACE, &|| false)? {
             return Ok(status);

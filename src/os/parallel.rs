@@ -158,7 +158,7 @@ impl<T> Share<'_, T> {
     }
 }
 
-/// Gives back what is left of it, also in a panic: no thread waits for one that has ended.
+/// Returns the remaining tokens, also in a panic: no thread waits for one that has ended.
 impl<T> Drop for Share<'_, T> {
     fn drop(&mut self) {
         let mut todo = locked(&self.of.todo);

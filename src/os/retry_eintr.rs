@@ -25,7 +25,7 @@ pub fn openat(
     retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
 }
 
-/// Opens what is there, to read it unless the flags say otherwise; no program inherits it.
+/// Opens an existing path, for reading unless the flags say otherwise. Programs do not inherit it.
 pub fn open(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags) -> Result<OwnedFd> {
     openat(folder, path, flags | OFlags::CLOEXEC, Mode::empty())
 }
@@ -43,7 +43,7 @@ pub fn read_dir(folder: impl AsFd) -> Result<Dir> {
 /// The entries of a folder, without `.` and `..`.
 #[derive(Default)]
 pub struct FolderEntries {
-    /// What the system tells at once.
+    /// The buffer for one system call.
     buffer: Vec<u8>,
     names: Vec<u8>,
     /// The place of each name, and what it is.
@@ -91,8 +91,8 @@ impl FolderEntries {
         }
     }
 
-    /// Appends the entries to what is packed, in few bytes, to be listed again. Returns their range;
-    /// `None` if the system has not told what one of them is.
+    /// Appends the entries to `packed` in a compact form, to be listed again later. Returns their
+    /// range; `None` if the kind of an entry is unknown.
     pub fn pack(&self, packed: &mut Vec<u8>) -> Option<Range<usize>> {
         let start = packed.len();
         for (name, kind) in self.iter() {
@@ -107,7 +107,7 @@ impl FolderEntries {
         Some(start..packed.len())
     }
 
-    /// Lists what was packed, in place of what was listed before.
+    /// Lists packed entries, in place of the previous ones.
     pub fn unpack(&mut self, packed: &[u8]) {
         self.names.clear();
         self.entries.clear();

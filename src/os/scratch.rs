@@ -98,7 +98,7 @@ impl Emptied {
         Ok(())
     }
 
-    /// Whether who had it has changed nothing of the folder itself: its owner, its rights, its attributes.
+    /// Whether its user left the folder itself unchanged: owner, permissions, attributes.
     fn is_as_new(&self) -> bool {
         let is_own = self.path.symlink_metadata().is_ok_and(|found| {
             found.is_dir()
@@ -120,7 +120,7 @@ impl Emptied {
 
 impl Drop for Emptied {
     fn drop(&mut self) {
-        // What cannot be removed now is tried again with all of them.
+        // If it cannot be emptied now, it is removed later with all others.
         if self.empty().is_ok() && self.is_as_new() {
             locked(&self.free).push(std::mem::take(&mut self.path));
         }

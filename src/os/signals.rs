@@ -10,8 +10,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::Notify;
 
-/// The order in which signals are reported that arrived at the same moment: a request to end comes
-/// before a request to pause, and the request to go on comes last, so that it undoes the pause.
+/// The order of reports for signals that arrive together: a request to end comes before a request
+/// to pause. The request to continue comes last, so that it undoes the pause.
 const HEARD: [Signal; 5] = [
     Signal::INT,
     Signal::TERM,
@@ -59,7 +59,7 @@ impl Signals {
         .await
     }
 
-    /// Whether one has come that asks this process to end. Does not wait for it.
+    /// Whether a signal to end this process has arrived. Does not wait for one.
     pub async fn ask_to_end(&mut self) -> bool {
         let one_comes = async { while !asks_to_end(self.next().await) {} };
         // The runtime polls for signals while this yields.

@@ -1,7 +1,7 @@
 //! Decides whether a temporary file or folder is still in use. Its writer holds a lock on it; one
 //! without a lock was left by a process that was killed.
 //!
-//! Nothing is removed where there are no such locks.
+//! If the system has no such locks, nothing is removed.
 
 use crate::retry_eintr::flock;
 use rustix::fd::AsFd;

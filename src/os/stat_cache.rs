@@ -223,7 +223,7 @@ impl Stats {
         is_worth_writing(news.sum(), self.len())
     }
 
-    /// Whether none is known.
+    /// Whether the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty() && self.learned.is_empty()
@@ -305,8 +305,8 @@ impl Stats {
     }
 }
 
-/// Whether reading so many bytes, [`OPENING`] for each file among them, costs more than writing a
-/// table of so many files.
+/// Whether reading `bytes`, which includes [`OPENING`] for each file, costs more than writing a
+/// table of that many files.
 #[must_use]
 pub fn is_worth_writing(bytes: u64, files: usize) -> bool {
     bytes > 0 && bytes / 32 >= files as u64

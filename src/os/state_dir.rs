@@ -72,7 +72,8 @@ impl StateDir {
     /// It cannot be made, or belongs to another user.
     pub fn open(base: &Path, root: &Path) -> Result<Self, StateError> {
         let path = place(base, root)?;
-        // An existing folder is entered first, so that it can be read where nothing can be made.
+        // An existing folder is entered first, so that it can be read even if nothing can be
+        // created.
         if let Some(there) = enter(&path)? {
             return Ok(there);
         }
@@ -86,8 +87,7 @@ impl StateDir {
         enter(&path)?.ok_or_else(|| failed(&path, Errno::NOENT.into()))
     }
 
-    /// Opens the state for reading only: nothing is made, and `None` means that nothing is kept
-    /// yet.
+    /// Opens the state for reading only, without creating it; `None` if nothing is stored yet.
     ///
     /// # Errors
     /// It cannot be entered, or belongs to another user.

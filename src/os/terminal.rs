@@ -1,4 +1,5 @@
-//! Describes the standard streams: terminals or not, and what the environment says about them.
+//! Describes the standard streams: whether they are terminals, and the settings of the environment
+//! for them.
 
 use std::io::IsTerminal;
 

@@ -1,13 +1,12 @@
-//! Gives this process a view of the repository in which files can be changed and nothing of it
-//! changes: an overlay over the work tree, in a list of mounts of its own; or a checkout in a folder
-//! of its own, where the system gives no overlay.
+//! Gives this process a view of the repository: files can be changed in it without changing the
+//! repository. It is an overlay over the work tree in a mount namespace, or a checkout in a
+//! separate folder if the system has no overlay.
 //!
-//! vplan executes itself twice for an overlay. The first new process has one thread, which the
-//! system requires; it makes the view, and becomes the second one, which runs the command as if the
-//! view were the repository. For a checkout it executes itself once, and works in the folder of the
-//! checkout that is its working directory's counterpart. What is written there lies in a folder of
-//! vplan's state, which is removed at the end; that of a killed process is removed when the next
-//! view is made.
+//! For an overlay, vplan executes itself twice. The first new process has one thread, which the
+//! system requires; it makes the view, and becomes the second one, which runs the command in the
+//! view. For a checkout, it executes itself once, and works in the folder that corresponds to its
+//! working directory. Written files are stored in a folder of vplan's state, which is removed at
+//! the end. If the process is killed, the next view removes it.
 
 use crate::process::namespace::{map_to_itself, own_mounts};
 use crate::retry_eintr::open;
@@ -34,8 +33,8 @@ const TRY: &str = "__try-view";
 const LIMIT: Duration = Duration::from_secs(20);
 /// The work tree of a checkout, in the folder of its view.
 const TREE: &str = "tree";
-/// The variable that says, in a view, where what is written lies and by which descriptor the
-/// repository itself is reached: `FD:FOLDER`.
+/// The variable that describes the view: the folder of written files, and the descriptor of the
+/// repository itself. `FD:FOLDER`.
 const VARIABLE: &str = "VPLAN_VIEW";
 /// The folder of all views, in vplan's state.
 const FOLDER: &str = "views";
@@ -141,9 +140,9 @@ pub fn separate() -> Result<(), ViewError> {
 }
 
 impl View {
-    /// Makes the view of the repository at `root`, and enters it. `state`: where vplan keeps its
-    /// state; `kept`: folders inside the repository in which everything stays as it is and what is
-    /// written stays written.
+    /// Makes the view of the repository at `root`, and enters it. `state`: vplan's state directory;
+    /// `kept`: folders inside the repository that the view does not replace, so that changes there
+    /// persist.
     ///
     /// # Errors
     /// The system refuses.
@@ -180,7 +179,7 @@ impl View {
                 MountFlags::empty(),
                 CString::new(options)?.as_c_str(),
             )?;
-            // What is not the overlay is the repository itself, in which nothing may be written.
+            // Only the overlay may be written, never the repository itself.
             if stat(root)?.st_dev == fstat(&real)?.st_dev {
                 return Err(io::Error::other("it is not there"));
             }
@@ -200,8 +199,8 @@ impl View {
         }
     }
 
-    /// Makes the folder of a checkout of the repository at `root`, with nothing in it. `state`: where
-    /// vplan keeps its state.
+    /// Makes an empty folder for a checkout of the repository at `root`. `state`: vplan's state
+    /// directory.
     ///
     /// # Errors
     /// The system refuses.
@@ -224,7 +223,7 @@ impl View {
         self.dir.join("git")
     }
 
-    /// Removes what was written, where the view is not used.
+    /// Removes the written files of a view that is not used.
     pub fn discard(self) {
         let _ = remove(&self.dir);
     }
@@ -304,8 +303,8 @@ fn is_tree_of(root: &Path, dir: &Path) -> bool {
     dir.join(TREE).canonicalize().is_ok_and(|tree| tree == root)
 }
 
-/// Removes what was written in the view that this process runs in, if it does: the last step.
-/// `state`: where vplan keeps its state.
+/// If this process runs in a view, removes its written files, as the last step. `state`: vplan's
+/// state directory.
 pub fn leave(state: &Path) {
     if let Some((_, dir)) = variable()
         && dir.parent() == Some(&*state.join(FOLDER))
@@ -335,8 +334,7 @@ pub fn outside(path: &Path) -> PathBuf {
     real().unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns what the variable says: the path of the repository itself, and the folder in which lies
-/// what is written.
+/// Parses the variable: the path of the repository itself, and the folder of written files.
 fn variable() -> Option<(PathBuf, PathBuf)> {
     let value = std::env::var_os(VARIABLE)?;
     let value = value.as_bytes();

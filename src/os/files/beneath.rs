@@ -1,4 +1,4 @@
-//! Resolves and reads paths of the repository, where symlinks may lie on the way.
+//! Resolves and reads paths of the repository, which may contain symlinks.
 //!
 //! Nothing outside the root is ever opened: the kernel resolves the path (`openat2` with
 //! `RESOLVE_BENEATH`), because resolving first and opening later is a race with a process that
@@ -281,7 +281,7 @@ impl Beneath {
         })
     }
 
-    /// Returns the names in a directory, symlinks inside the root followed; none where it cannot be
+    /// Returns the names in a directory, following symlinks inside the root; empty if it cannot be
     /// listed.
     #[must_use]
     pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
@@ -292,8 +292,8 @@ impl Beneath {
             .collect()
     }
 
-    /// Returns the names in a directory with their types, symlinks inside the root followed to it
-    /// but not in it; none where it cannot be listed.
+    /// Returns the names in a directory with their types; empty if it cannot be listed. Symlinks
+    /// inside the root are followed on the way to it, but not in it.
     #[must_use]
     pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, FileType)> {
         let opened = self.resolve(dir, OFlags::DIRECTORY);

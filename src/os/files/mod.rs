@@ -64,7 +64,7 @@ fn plain(folder: impl AsFd, path: &Path) -> io::Result<(File, u64)> {
     }
 }
 
-/// Writes a file as a whole: any reader sees all of it or none. Makes the directories above it.
+/// Writes a file atomically: readers get all of it or none. Creates the directories above it.
 ///
 /// # Errors
 /// Errors of the system.
@@ -207,8 +207,8 @@ fn read_sized(file: &File, size: u64, cap: u64) -> io::Result<Vec<u8>> {
 /// more memory than the content.
 fn room_for(size: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // One byte more, or reading to the end would make it grow. A size that is not true takes no
-    // memory, and where there is not enough, reading says so.
+    // One byte more, because reading up to the end would grow the buffer otherwise. A wrong size
+    // costs no memory; if memory is short, reading fails.
     let _ = bytes.try_reserve_exact(usize::try_from(size).unwrap_or(0).saturating_add(1));
     bytes
 }
@@ -220,8 +220,8 @@ pub fn is_program(path: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a folder of PATH may lead into a repository: as it is now, by way of `/proc`, where each
-/// process sees its own working directory, or through a folder that does not exist yet.
+/// Whether a folder of PATH may lead into a repository: now, or through `/proc` (where each process
+/// finds its own working directory), or through a folder that does not exist yet.
 #[must_use]
 pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
     let known = folder
@@ -247,7 +247,7 @@ pub fn is_writable(path: &Path) -> bool {
     may(path) || path.parent().is_some_and(may)
 }
 
-/// Lists the names in a directory, sorted; none where it cannot be read.
+/// Lists the names in a directory, sorted; empty if it cannot be read.
 #[must_use]
 pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
     let mut names: Vec<_> = std::fs::read_dir(path)

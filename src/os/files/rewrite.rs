@@ -18,8 +18,8 @@ pub struct Editable {
 }
 
 impl Editable {
-    /// Reads a regular file, symlinks followed: the file is changed later, and the symlink stays.
-    /// With `within`, the file must lie inside this directory, whose path is a real one.
+    /// Reads a regular file, following symlinks: the target is changed later, and the symlink
+    /// stays. With `within`, the file must be inside this directory, given as a real path.
     ///
     /// # Errors
     /// A missing file, one that is not regular, one outside, one with more than `cap` bytes, any

@@ -192,8 +192,8 @@ impl Talk {
         match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
             Ok(_) => {
                 let [over, out_ready, err_ready, _] = fds.map(|f| !f.revents().is_empty());
-                // The socket in place of an ended stream reports a supervisor that is gone at any
-                // time; there is nothing to read from it.
+                // The socket, in place of an ended stream, reports at any time that the supervisor
+                // is gone; there is nothing to read from it.
                 Some([over, out && out_ready, err && err_ready])
             }
             Err(Errno::INTR) => Some([false; 3]),
@@ -228,7 +228,7 @@ impl Talk {
         }
     }
 
-    /// Passes on what another thread asks for. Returns whether it is stopped now.
+    /// Passes on a stop request of another thread. Returns whether the program is being stopped.
     fn obey(&mut self, stop: Option<&StopRequest>) -> bool {
         let Some(stop) = stop.filter(|stop| stop.level() > self.stopped) else {
             return false;

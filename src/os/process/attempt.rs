@@ -50,7 +50,7 @@ pub struct Try<'a, 'f> {
     pub max_output: u64,
     /// The last bytes of output, for a live view.
     pub live: Option<Arc<Live>>,
-    /// The formats to read its output in; none where it is not read.
+    /// The formats to parse its output in; `None` if it is not parsed.
     pub formats: Option<&'a Expected>,
     /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
     pub limit_ms: u64,
@@ -140,7 +140,7 @@ impl<'f> Attempt<'f> {
         [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
     }
 
-    /// Reads what has arrived: the three flags tell which of the three descriptors are ready.
+    /// Reads the available bytes. The three flags tell which of the three descriptors are ready.
     pub fn ready(&mut self, ready: [bool; 3], buffer: &mut Buffer) -> AttemptProgress {
         let [socket, out, err] = ready;
         self.read([out, err], buffer);
@@ -280,9 +280,9 @@ impl<'f> Attempt<'f> {
         tried
     }
 
-    /// Reads the rest of the pipes when no process of the step is left. A process outside may hold
-    /// them (a descriptor can be passed on); it is not waited for, and no more is read than a pipe
-    /// can hold.
+    /// Reads the rest of the pipes when no process of the step is left. A process outside may still
+    /// hold a pipe, since descriptors can be passed on. It is not waited for, and no more is read
+    /// than a pipe can hold.
     fn drain(&mut self, buffer: &mut Buffer) {
         for _ in 0..2 * LARGE_PIPE / PIPE {
             let mut fds = self.fds();

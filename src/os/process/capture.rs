@@ -126,7 +126,7 @@ pub(super) struct Capture<'a> {
 pub(super) struct Output {
     pub stdout: Captured,
     pub stderr: Captured,
-    /// The reading, where the output is read and in a known format.
+    /// The parsed output, if it is parsed and in a known format.
     pub reading: Option<Reading>,
     /// Whether there is a log: a silent step has none.
     pub logged: bool,

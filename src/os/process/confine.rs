@@ -1,8 +1,8 @@
 //! Confines a step: what the system refuses it while it runs, by namespaces, by Landlock and by a filter
 //! of its calls.
 //!
-//! All of it holds for a process and what that starts. So the step's own process confines itself, right
-//! before it becomes the program.
+//! All guarantees hold for a process and its descendants. So the step's own process confines
+//! itself, right before it becomes the program.
 
 use super::filter::{
     ALLOW, ARCHITECTURE, IS, LOAD, REFUSE, answer, argument, instruction, of_kind,
@@ -125,7 +125,7 @@ pub(super) enum Stage {
     Directory,
     /// The capabilities of root are taken.
     Capabilities,
-    /// It can gain none by what it executes.
+    /// It cannot gain capabilities by executing a program.
     NoNewPrivileges,
     /// Landlock's rules.
     Rules,
@@ -173,7 +173,7 @@ impl Stage {
     }
 }
 
-/// What a step has with [`Confine::with_only`], all of it or nothing.
+/// The guarantees of [`Confine::with_only`], which come together or not at all.
 pub const SEALING: [Guarantee; 3] = [
     Guarantee::Absence,
     Guarantee::NoSurvivor,
@@ -191,7 +191,7 @@ impl Unconfined {
         io::Error::from_raw_os_error(number)
     }
 
-    /// Says it of one of its files, if that is known; for people.
+    /// Adds the affected file to the message, if it is known; for people.
     pub(super) fn at(self, place: &Path) -> String {
         if place.as_os_str().is_empty() {
             return self.to_string();
@@ -222,7 +222,7 @@ impl Confine {
     /// Prepares these guarantees. The files that the step may change and read are added later.
     ///
     /// # Errors
-    /// The system knows no such rules, or gives no user namespace.
+    /// The system does not support such rules, or gives no user namespace.
     pub fn new(held: &[Guarantee]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
         let (files, scopes) = ruled(held);
@@ -253,8 +253,8 @@ impl Confine {
         }
     }
 
-    /// Lets the step change a file, or all that is below a folder; nothing where its changes are not held
-    /// to.
+    /// Lets the step change a file, or everything below a folder; no effect if its writes are not
+    /// confined.
     ///
     /// # Errors
     /// Errors of the system.
@@ -267,8 +267,8 @@ impl Confine {
         self.allow(Guarantee::OnlyDeclared, &one.place, rights)
     }
 
-    /// Lets the step read a file, or all that is below a folder, and execute it; nothing where its reads
-    /// are not held to.
+    /// Lets the step read and execute a file, or everything below a folder; no effect if its reads
+    /// are not confined.
     ///
     /// # Errors
     /// Errors of the system.
@@ -277,7 +277,7 @@ impl Confine {
         self.allow(Guarantee::DeclaredReads, place, EXECUTE | READ_FILE | list)
     }
 
-    /// Lets the step list a folder and all below it; nothing where its reads are not held to.
+    /// Lets the step list a folder and all below it; no effect if its reads are not confined.
     ///
     /// # Errors
     /// Errors of the system.
@@ -294,7 +294,7 @@ impl Confine {
         }
     }
 
-    /// Adds all that exists for it, where [`Guarantee::Absence`] is to hold.
+    /// Sets the files that exist for the step, if [`Guarantee::Absence`] must hold.
     #[must_use]
     pub fn with_only(self, files: SealedFiles) -> Self {
         Self {
@@ -308,7 +308,7 @@ impl Confine {
         self.sealed.as_ref()
     }
 
-    /// Takes what an order says, and the descriptors that came with it.
+    /// Decodes it from an order and the descriptors that came with it.
     pub(super) fn of_order(bits: u16, mut next: impl FnMut() -> Option<OwnedFd>) -> Self {
         let held = Guarantee::ALL
             .into_iter()
@@ -323,7 +323,7 @@ impl Confine {
         confine
     }
 
-    /// Returns what an order says of it.
+    /// Encodes it for an order.
     pub(super) fn bits(&self) -> u16 {
         let user = self.user.as_ref().map_or(0, |_| IN_USER);
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
@@ -364,7 +364,7 @@ impl Confine {
         done: impl Fn() -> io::Result<()> + Send + Sync + 'static,
     ) {
         sys::before_program(command, move || {
-            // What is sealed starts among namespaces of its own already.
+            // A sealed step already starts in its own namespaces.
             let separated = self
                 .sealed
                 .as_ref()
@@ -375,9 +375,9 @@ impl Confine {
         });
     }
 
-    /// Gives this process, which must have one thread or share its memory with who waits for it, the namespaces
-    /// that it is to have. `empty`: a network in which nothing is, for those that have none; one is put there
-    /// where it is missing.
+    /// Moves this process into its namespaces. It must have one thread, or share its memory only
+    /// with a process that waits for it. `empty`: the network for steps without one; it is created
+    /// here on first use.
     pub(super) fn separate(&self, empty: &mut Option<OwnedFd>) -> Result<(), Unconfined> {
         let has = |one| self.held.contains(&one);
         let (is_sealed, has_loopback) = (has(Guarantee::Absence), has(Guarantee::NetworkLoopback));
@@ -396,7 +396,8 @@ impl Confine {
             namespace::own_network().map_err(at(Stage::Network))?;
             namespace::set_loopback_up().map_err(at(Stage::Loopback))?;
         } else if has(Guarantee::NetworkOff) {
-            // Nothing of a step stays in it: no socket outlives its processes, and no file of it can be changed.
+            // The network can be reused: no socket outlives the step's processes, and its settings
+            // cannot be changed.
             match empty {
                 Some(empty) if has(Guarantee::OnlyDeclared) => {
                     namespace::enter_network(empty.as_fd()).map_err(at(Stage::Network))?;
@@ -422,7 +423,8 @@ impl Confine {
         })
     }
 
-    /// Confines this thread and what it starts, but for what only a process of its own can have.
+    /// Confines this thread and its descendants, except for guarantees that need a process of their
+    /// own.
     pub fn apply(&self) -> Result<(), Unconfined> {
         if self.held.is_empty() {
             return Ok(());
@@ -436,7 +438,7 @@ impl Confine {
     /// together a filter.
     pub(super) fn apply_common(&self) -> Result<(), Unconfined> {
         set_no_new_privs(true).map_err(at(Stage::NoNewPrivileges))?;
-        // An empty filter, where no call of this processor is known, is refused.
+        // The kernel refuses an empty filter, which is made if no call of this processor is known.
         sys::filter_calls(&self.filter).map_err(at(Stage::Filter))?;
         if !self.is_unprivileged() {
             return Ok(());
@@ -479,7 +481,7 @@ const UNPRIVILEGED: [Guarantee; 4] = [
     Guarantee::NetworkOff,
     Guarantee::NoPrivileges,
 ];
-/// What only a process of its own can have.
+/// Guarantees that need a process of their own.
 const OWN_NAMESPACES: [Guarantee; 4] = [
     Guarantee::Absence,
     Guarantee::NetworkLoopback,
@@ -489,7 +491,7 @@ const OWN_NAMESPACES: [Guarantee; 4] = [
 /// Among the bits of an order: a user namespace comes along.
 const IN_USER: u16 = 1 << 15;
 
-/// Returns the least version of Landlock that a guarantee needs; 0 where it needs none.
+/// Returns the minimum version of Landlock for a guarantee; 0 if it needs none.
 pub(super) fn needs(one: Guarantee) -> u32 {
     match one {
         Guarantee::Absence
@@ -546,7 +548,8 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, kept)?)
 }
 
-/// Takes from what this thread executes the capabilities that a program of root would get. Returns its own.
+/// Removes the capabilities that programs of root, executed by this thread, would get. Returns the
+/// thread's own.
 fn bound_capabilities() -> io::Result<CapabilitySets> {
     let own = capabilities(None)?;
     for one in own.permitted.difference(KEPT).iter() {
@@ -572,7 +575,7 @@ const NETLINK: u32 = 16;
 /// The numbers of calls on x86-64 and on 64-bit ARM.
 type Numbers = [u32; 2];
 const SOCKET: Numbers = [41, 198];
-/// io_uring_setup, io_uring_enter, io_uring_register: what is done in a ring no filter sees.
+/// io_uring_setup, io_uring_enter, io_uring_register: filters cannot check operations in a ring.
 const RINGS: [Numbers; 3] = [[425, 425], [426, 426], [427, 427]];
 /// add_key, request_key, keyctl: the keys of a user belong to no namespace.
 const KEYS: [Numbers; 3] = [[248, 217], [249, 218], [250, 219]];
@@ -594,8 +597,8 @@ fn own(numbers: Numbers) -> u32 {
     }
 }
 
-/// Returns the filter for these guarantees. Calls of another architecture are refused: no filter can
-/// look at what they ask for in the same way.
+/// Returns the filter for these guarantees. It refuses calls of another architecture, whose
+/// arguments it could not interpret.
 fn filter(architecture: u32, held: &[Guarantee]) -> Vec<Instruction> {
     let mut filter = of_kind(architecture, REFUSE | NO_SUCH_CALL);
     let is_off = held.contains(&Guarantee::NetworkOff);
@@ -635,7 +638,7 @@ fn load(index: usize) -> Instruction {
     instruction(LOAD, argument(index), [0, 0])
 }
 
-/// Lets sockets be made that stay within the machine, the one that tells of interfaces, and those of two
+/// Allows sockets that stay within the machine, netlink sockets for interfaces, and those of two
 /// families.
 fn of_sockets(one: u32, other: u32) -> [Instruction; 10] {
     [

@@ -1,8 +1,8 @@
 //! Signals through one descriptor that some running step has output to read.
 //!
-//! One poll(2) of all their descriptors then finds out which: to have the runtime watch each of
-//! them would cost a step more system calls than it is worth. So the runtime watches one
-//! descriptor, an epoll(7) instance that holds the others.
+//! One poll(2) of all their descriptors then finds out which. If the runtime watched each of them,
+//! a step would cost too many system calls. So the runtime watches one descriptor, an epoll(7)
+//! instance that holds the others.
 
 use super::attempt::Attempt;
 use super::sys;

@@ -2,7 +2,7 @@
 
 use super::sys::Instruction;
 
-/// The architecture whose calls are known here, as seccomp(2) names it; none where no call is.
+/// The architecture whose calls are known here, as seccomp(2) names it; `None` if none are.
 #[cfg(target_arch = "x86_64")]
 pub(super) const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
@@ -24,7 +24,7 @@ pub(super) const ALLOW: u32 = 0x7fff_0000;
 /// Answers a call with an error; its number is added.
 pub(super) const REFUSE: u32 = 0x0005_0000;
 
-/// The places of what a filter sees (`struct seccomp_data`).
+/// Offsets in the input of a filter (`struct seccomp_data`).
 const NUMBER: u32 = 0;
 const OF_ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;

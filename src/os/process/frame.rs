@@ -61,7 +61,7 @@ pub(super) struct Start {
     pub limit_ms: u64,
     /// The time after that until the supervisor ends the tree, in milliseconds.
     pub grace_ms: u64,
-    /// Whether the step keeps the capability to trace processes that are not its own.
+    /// Whether the step keeps the capability to trace processes outside of its own.
     pub keep_capabilities: bool,
     /// The process that traces vplan, 0 for none: a supervisor that another process traces serves
     /// no step.
@@ -89,8 +89,8 @@ pub(super) struct Reply {
 pub(super) enum SupervisorAnswer {
     /// It could not be started: the system's error number.
     Refused(i32),
-    /// It was not started, because it could not be confined: why, and what of its files could not be put
-    /// together, or nothing.
+    /// It was not started, because it could not be confined: the error, and the file that caused
+    /// it, or nothing.
     Unconfined(
         Unconfined,
         #[serde(with = "super::sealed_files::bytes")] PathBuf,

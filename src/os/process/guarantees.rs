@@ -1,5 +1,5 @@
-//! Finds out which guarantees the system gives, by trying each of them once: also that it refuses what
-//! it should.
+//! Finds out which guarantees the system gives, by trying each of them once, including that
+//! forbidden operations fail.
 
 use super::confine::{Confine, Unconfined, is_bounded, needs};
 use super::sys;
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 use vplan_check::confine::Guarantee;
 
-/// Returns why the system does not give a guarantee, for people; `None` where it does.
+/// Returns why the system does not give a guarantee, for people; `None` if it does.
 pub fn lacking(one: Guarantee) -> Option<String> {
     static TRIED: Mutex<BTreeMap<Guarantee, Option<String>>> = Mutex::new(BTreeMap::new());
     let mut all = locked(&TRIED);
@@ -28,8 +28,8 @@ const HOLDS: i32 = 0xfff0;
 const REACHED: i32 = 0xfff1;
 const ANOTHER: i32 = 0xfff2;
 
-/// Tries a loopback of its own, in a process of its own: what listens outside is not reached, what
-/// listens within is, and there are no sockets of other kinds.
+/// Tries a loopback in a separate process: a listener outside is unreachable, one inside is
+/// reachable, and sockets of other kinds cannot be made.
 fn loopback() -> Result<(), String> {
     let confine = Confine::new(&[Guarantee::NetworkLoopback]).map_err(|e| e.to_string())?;
     // If nothing can listen on this side, there is nothing to reach.

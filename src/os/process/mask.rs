@@ -191,7 +191,7 @@ impl Masker {
 
 /// Whether a text begins with a secret.
 enum Occurrence {
-    /// With all of it, in so many bytes.
+    /// The whole secret, with its length in bytes.
     Whole(usize),
     /// The text is the beginning of one.
     Begun,
@@ -251,8 +251,8 @@ fn unseen(text: &[u8]) -> usize {
     }
 }
 
-/// Checks what holds of any secrets in any text: each byte that lies in an occurrence of a secret
-/// is masked and no other, in whatever pieces the text arrives.
+/// Checks the law for any secrets and any text: exactly the bytes in occurrences of a secret are
+/// masked, in whatever pieces the text arrives.
 ///
 /// # Errors
 /// The property that does not hold.

@@ -1,4 +1,4 @@
-//! Starts, limits and reads steps, and makes sure that no process of them is left.
+//! Starts, limits and reads steps, and ensures that none of their processes remain.
 //!
 //! vplan keeps a supervisor, a process of its own program, for each step that runs ([`supervise`];
 //! [`pool`] holds them), and sends it frames (`frame`). The supervisor starts the step and ends all
@@ -8,9 +8,9 @@
 //! ([`attempt`]). No shell is involved anywhere. All `unsafe` code is in `sys`.
 //!
 //! The containment is `subtree`: nothing outlives its step, whatever it forks, detaches or ignores;
-//! not even when vplan or the supervisor is killed with SIGKILL. What can get away: a step that
-//! kills vplan *and* its supervisor, work that is handed to another daemon (docker, at,
-//! systemd-run), and processes of another user (sudo), which are reported.
+//! not even when vplan or the supervisor is killed with SIGKILL. There are three exceptions: a step
+//! that kills vplan *and* its supervisor; work that is handed to another daemon (docker, at,
+//! systemd-run); and processes of another user (sudo), which are reported.
 
 pub mod ask;
 pub mod attempt;

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 
 /// The first argument of the process that makes a user namespace. No user types it.
 const ARGUMENT: &str = "__user-namespace";
-/// What it says when there is one.
+/// The message of success.
 const MADE: &[u8; 4] = b"made";
 
 /// Makes a user namespace, if the arguments say so, and ends when standard input does. Must be called
@@ -57,9 +57,9 @@ pub fn user_namespace_if_asked(arguments: &[OsString]) -> Option<u8> {
     })
 }
 
-/// Gives this process, which must have one thread, a list of mounts of its own; without the right to
-/// that, in a user namespace of its own too. Returns whether there is a new user namespace, whose maps
-/// are empty.
+/// Moves this process, which must have one thread, into a new mount namespace; without the
+/// privilege for that, also into a new user namespace. Returns whether there is a new user
+/// namespace, whose id maps are empty.
 pub(crate) fn own_mounts() -> rustix::io::Result<bool> {
     match sys::unshare(UnshareFlags::NEWNS) {
         Ok(()) => Ok(false),
@@ -67,7 +67,7 @@ pub(crate) fn own_mounts() -> rustix::io::Result<bool> {
     }
 }
 
-/// Gives this process, which must have mounts of its own, shared memory and message queues of its own.
+/// Gives this process its own shared memory and message queues. It must have its own mounts.
 ///
 /// # Errors
 /// The system refuses.
@@ -91,11 +91,11 @@ pub(crate) fn map_to_itself((user, group): (Uid, Gid)) -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", group.as_raw()))
 }
 
-/// Returns the user namespace that steps need for namespaces of other kinds; none where this process has
-/// the right to those.
+/// Returns the user namespace that steps need for other namespaces; `None` if this process may
+/// create those itself.
 ///
 /// # Errors
-/// The system gives none; why, for people.
+/// The system refuses; the reason, for people.
 pub(super) fn user_namespace() -> Result<Option<BorrowedFd<'static>>, String> {
     static MADE: OnceLock<Result<Option<OwnedFd>, String>> = OnceLock::new();
     let made = MADE.get_or_init(|| {

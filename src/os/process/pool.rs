@@ -31,8 +31,7 @@ pub struct Pool {
     /// The process that traced this one before any step could: a supervisor may have that tracer
     /// and no other.
     pub(super) tracer: i32,
-    /// Whether steps keep capabilities that reach beyond their own processes
-    /// (`--keep-capabilities`).
+    /// Whether steps keep capabilities that affect other processes (`--keep-capabilities`).
     pub(super) keep_capabilities: bool,
 }
 
@@ -94,7 +93,7 @@ impl Pool {
     }
 
     /// Sets how many supervisors will be needed at a time. They are started together, before the
-    /// first step that could interfere; none where no step starts.
+    /// first step that could interfere; none if no step starts.
     pub fn expect(&self, count: usize) {
         self.expected.store(count, Ordering::Relaxed);
     }
@@ -199,8 +198,8 @@ impl Pool {
     /// Removes a supervisor that failed: ends it, and everything that it has left to this process.
     /// Returns the number of processes that had to be ended.
     ///
-    /// A step that traces its supervisor keeps the end of it to itself until it is ended too, so
-    /// both are looked after in turn.
+    /// If a step traces its supervisor, the supervisor's end is only reported after the step's. So
+    /// both are handled in turn.
     pub(super) fn bury(&self, mut supervisor: Supervisor) -> u32 {
         let _ = kill_process(supervisor.pid, Signal::KILL);
         let mut killed: u32 = 0;
@@ -248,8 +247,8 @@ impl Drop for Pool {
 }
 
 impl Supervisor {
-    /// Waits for the supervisor's messages and returns the last one. `None` when the supervisor is
-    /// gone, or when part of an answer is still to come.
+    /// Reads the supervisor's messages, and returns the last one. `None` if the supervisor is gone,
+    /// or if part of an answer is still missing.
     ///
     /// # Errors
     /// A message that does not answer the last start.
@@ -328,8 +327,7 @@ pub(super) enum Received {
 /// The time without progress after which a sweep gives up.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Ends everything that this process has inherited, until none is left; gives up when `patience`
-/// went by without an end.
+/// Ends all inherited processes; gives up if none ends within `patience`.
 ///
 /// By groups and the newest first, as [`tree::walk`] does. The children of those that are killed
 /// move up.

@@ -13,7 +13,7 @@ pub struct SealedFiles {
     /// The folders that it can change, which begin empty. One in a readable folder has to be there.
     #[serde(with = "list")]
     pub writable: Vec<PathBuf>,
-    /// The repository's root, which exists whatever of it can be read.
+    /// The repository's root, which always exists, even if nothing of it can be read.
     #[serde(with = "bytes")]
     pub root: PathBuf,
     /// A folder of its own, outside of all the others, that its `/tmp` is. No links lead to it.
@@ -37,8 +37,8 @@ impl SealedFiles {
         (0..self.writable.len()).try_for_each(|index| std::fs::create_dir(self.place(index)))
     }
 
-    /// Returns where a file that the step has made in a writable folder lies, outside of it. What it can
-    /// read was there.
+    /// Returns the outside path of a file that the step made in a writable folder; `None` for files
+    /// that existed before.
     #[must_use]
     pub fn made(&self, path: &Path) -> Option<PathBuf> {
         if self

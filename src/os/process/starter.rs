@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a thread is to do, with what it keeps for the next time.
+/// A task for a thread, with the state that it keeps.
 type Task = Box<dyn FnOnce(&mut StarterState) + Send>;
 
-/// What a thread keeps between steps.
+/// The state of a thread that lasts over several steps.
 #[derive(Debug, Default)]
 pub(super) struct StarterState {
     is_confined: bool,
@@ -26,8 +26,8 @@ pub(super) struct Starters {
     turn: Arc<Turn>,
 }
 
-/// What a thread has to hold to do anything at all. So none of them is in the midst of something, as to
-/// allocate, when another one makes a copy of the process.
+/// A thread must hold this to run at all. So no thread is in the middle of an operation, such as an
+/// allocation, while another one copies the process.
 #[derive(Default)]
 struct Turn {
     given: Mutex<Given>,

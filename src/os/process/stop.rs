@@ -25,7 +25,7 @@ pub struct StopRequest {
 }
 
 impl StopRequest {
-    /// Makes one that asks for nothing yet.
+    /// Makes a request without any level yet.
     ///
     /// # Errors
     /// Errors of the system.

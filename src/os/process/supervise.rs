@@ -1,11 +1,11 @@
-//! The supervisor process: starts one step at a time and makes sure that no process of it is left.
+//! The supervisor process: starts one step at a time and ensures that none of its processes remain.
 //!
 //! A supervisor is vplan's own program, executed once for each slot, before the first step runs. It
-//! is small, has no environment (so that `/proc/PPID/environ` tells a step nothing), no terminal, and no
-//! descriptor but its socket. It has one thread, and where steps are confined or observed others that start
-//! them. Linux makes it the parent of every orphan below it
-//! (a child subreaper); whatever a step forks, detaches or moves to another group or session stays
-//! below it. When vplan dies, however it dies, the socket closes, and that is an order to end
+//! is small, has no environment (so that `/proc/PPID/environ` reveals nothing to a step), no
+//! terminal, and no descriptor but its socket. It has one thread; confined or observed steps are
+//! started by additional threads. Linux makes it the parent of every orphan below it (a child
+//! subreaper). So whatever a step forks, detaches or moves to another group or session stays below
+//! it. When vplan dies, for whatever reason, the socket closes, which is an order to end
 //! everything.
 
 use super::confine::{Confine, Unconfined};
@@ -169,7 +169,7 @@ impl Supervisor {
         // not.
         rustix::process::setsid()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        // A step may have stopped it (SIGSTOP); then it could not see that vplan is gone.
+        // A step may have stopped it (SIGSTOP), so that it could not notice that vplan is gone.
         let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
         rustix::process::umask(Mode::WGRP | Mode::WOTH);
         sys::reset_signals();
@@ -526,8 +526,8 @@ impl Supervisor {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let nothing = PollFlags::empty();
-        // An orphan's socket is readable for ever. What is not waited for is replaced by the
-        // children, polled for nothing.
+        // An orphan's socket stays readable. A descriptor that is not waited for is replaced by the
+        // children, polled for no event.
         let order = if self.orphaned {
             PollFd::new(&self.children, nothing)
         } else {
@@ -570,7 +570,7 @@ impl Supervisor {
     }
 
     /// Waits for a child's end or an order, whichever comes first, and obeys. Answers trapped calls
-    /// meanwhile, but only so many before it looks at the rest again.
+    /// meanwhile, but only a limited number before it checks the rest again.
     fn wait(&mut self, running: &mut Running, timeout: Option<Duration>) -> io::Result<()> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let [mut child, mut order] = [false; 2];
@@ -760,7 +760,8 @@ impl FirstProcess {
     /// Starts it from a thread whose calls are filtered as its are.
     fn confined(self, confine: Confine) -> io::Result<Pid> {
         let command = self.command()?;
-        // A thread of its own, which ends with what must not hold for the next step, or for who watches it.
+        // A separate thread. Restrictions on it end with it, so they affect neither the next step
+        // nor the thread that watches it.
         let thread = std::thread::Builder::new().spawn(move || {
             confine.apply_own().map_err(Unconfined::to_error)?;
             start(command)

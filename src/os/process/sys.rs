@@ -52,9 +52,9 @@ const CLOSE_ON_EXEC_NONBLOCK: c_int = 0o2_004_000;
 )))]
 compile_error!("the supervisor knows the signal numbers of Linux on common processors only");
 
-// Rust's library asks for the unwinder as a shared library; from the archive that every gcc brings,
-// each start of vplan, and of each supervisor, is a tenth of a millisecond shorter. The archive
-// defines what that library does; nothing is called from here.
+// Rust's library links the unwinder as a shared library. With the static archive of gcc, each start
+// of vplan and of a supervisor takes a tenth of a millisecond less. The archive defines the same
+// symbols; nothing is called from here.
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -97,8 +97,8 @@ fn only(number: c_int) -> SignalSet {
 }
 
 fn mask(how: c_int, set: &SignalSet) {
-    // SAFETY: `set` is a valid set, laid out as the C library expects, and the old one is not asked
-    // for. The call changes nothing but this thread's mask.
+    // SAFETY: `set` is a valid set, laid out as the C library expects, and the old one is not
+    // requested. The call changes only this thread's mask.
     let _ = unsafe { sigprocmask(how, set, std::ptr::null_mut()) };
 }
 
@@ -106,8 +106,8 @@ extern "C" fn nothing(_: c_int) {}
 
 /// Signals that the system sends a process for its own fault. A step, or a process that signals all
 /// processes, could send any other to its supervisor only accidentally. They are caught rather than
-/// ignored, because a caught signal has its default again when a step is executed, and an ignored
-/// one stays ignored.
+/// ignored: a caught signal returns to its default when a step is executed, and an ignored one
+/// stays ignored.
 const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// SIGCHLD, which is read elsewhere, SIGCONT, and what has no effect by default: SIGURG and SIGWINCH.
 const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
@@ -188,8 +188,8 @@ pub(super) fn child_signals() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Runs `start` with an empty signal mask, which is what the process that it starts inherits. A
-/// SIGCHLD that arrives meanwhile is lost: look for ended children afterwards.
+/// Runs `start` with an empty signal mask, which the started process inherits. A SIGCHLD that
+/// arrives meanwhile is lost: check for ended children afterwards.
 pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
     mask(UNBLOCK, &only(CHILD));
     let made = start();
@@ -197,8 +197,8 @@ pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Runs `start` with every signal blocked in this thread, which is what the process that it starts
-/// inherits: a Ctrl-C that comes before that process has left the terminal's group cannot end it.
+/// Runs `start` with every signal blocked in this thread, which the started process inherits. So a
+/// Ctrl-C cannot end that process before it has left the terminal's group.
 pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
     let mut old = SignalSet([0; 16]);
     // SAFETY: both sets are valid and laid out as the C library expects; the call changes nothing
@@ -272,7 +272,7 @@ const SHARE_DESCRIPTORS: c_int = 0x400;
 const WAIT_FOR_END: c_int = 0x4000;
 const SAME_PARENT: c_int = 0x8000;
 
-/// What [`start_among`] does, and what it has got.
+/// The arguments and the results of [`start_among`].
 struct Among<E, R, T> {
     enter: Option<E>,
     run: Option<R>,
@@ -282,9 +282,9 @@ struct Among<E, R, T> {
     number: c_int,
 }
 
-/// Has a process that shares the memory and the descriptors of this one enter namespaces by `enter`, and start
-/// a copy of this process in them, which is its child, does `run` with what `enter` returns, and ends. No
-/// other thread may hold a lock that `run` needs.
+/// Starts a process that shares this one's memory and descriptors, and enters namespaces by
+/// `enter`. It starts a copy of this process in them, as a child of this one. The copy runs `run`
+/// with the result of `enter`, and ends. No other thread may hold a lock that `run` needs.
 ///
 /// # Errors
 /// That of `enter`, or of the system.
@@ -323,12 +323,12 @@ where
     E: FnOnce() -> io::Result<T>,
     R: FnOnce(T),
 {
-    // SAFETY: it is what `start_among` hands over, which waits meanwhile.
+    // SAFETY: the pointer comes from `start_among`, which waits meanwhile.
     let among = unsafe { &mut *argument.cast::<Among<E, R, T>>() };
     among.entered = among.enter.take().map(|enter| enter());
     if let Some(Ok(_)) = among.entered {
         let flags = SAME_PARENT | CHILD;
-        // SAFETY: the copy has memory of its own, in which nothing uses this stack.
+        // SAFETY: the copy has its own memory, in which nothing else uses this stack.
         among.number = unsafe { clone(be_copy::<E, R, T>, among.stack, flags, argument) };
         if among.number < 0 {
             among.number = -io::Error::last_os_error().raw_os_error().unwrap_or(1);
@@ -414,7 +414,7 @@ pub(super) fn before_program(
     command: &mut Command,
     run: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: what is run here makes system calls, and allocates nothing and waits for no lock that
+    // SAFETY: the closure only makes system calls. It does not allocate, and waits for no lock that
     // another thread could have held at the fork.
     let _ = unsafe { command.pre_exec(run) };
 }
@@ -608,7 +608,7 @@ pub(super) fn landlock_restrict(rules: impl AsFd) -> io::Result<()> {
     checked(done).map(drop)
 }
 
-/// Takes the next trapped call. Waits where there is none.
+/// Takes the next trapped call. Waits if there is none.
 pub(super) fn next_trapped(listener: impl AsFd) -> io::Result<Trapped> {
     let mut trapped = Trapped::default();
     // SAFETY: the structure is the one that this request fills, and all zero, as it must be.

@@ -130,9 +130,9 @@ pub(super) enum Do {
 
 /// The process groups that one pass over the children of this process has ended.
 ///
-/// In a chain of processes that fork and exit, each is gone by the time it is found, but all are of
-/// one group, and a signal to a group reaches all of it at one moment. It reaches no stranger: a
-/// group is within one session, the session of a supervisor's step contains no other process, and
+/// In a chain of processes that fork and exit, each is gone by the time it is found. But all belong
+/// to one group, and a signal to a group reaches all of it at once. It reaches no stranger: a group
+/// is within one session, and the session of a supervisor's step contains no other process. Also,
 /// no other group gets its number while a child of it has not been waited for.
 pub(super) struct Groups {
     own: i32,
@@ -233,13 +233,15 @@ pub(super) fn walk(
 
 /// Ends all that is below a child of this process, which is stopped first and is left to the caller.
 ///
-/// This process does not inherit what such a child leaves: everything is held and stopped before
-/// anything ends, and the newest ends first. What has lost its parent before is not below it.
+/// This process does not inherit the descendants of such a child. So everything is held and stopped
+/// before anything ends, and the newest ends first. A process that lost its parent earlier is not
+/// below it.
 pub(super) fn end_all_below(child: Pid) {
     let _ = kill_process(child, Signal::STOP);
     let mut held = Vec::new();
     let mut parents = vec![child];
-    // Until a look at all of them shows nothing new: one may have been made before its parent stopped.
+    // Until a pass over all of them finds no new one: a process may have been made before its
+    // parent stopped.
     let mut is_new = true;
     while std::mem::take(&mut is_new) {
         let mut at = 0;
@@ -279,9 +281,9 @@ pub(super) fn session(pid: Pid) -> Option<i32> {
     stat(pid).map(|s| s.session)
 }
 
-/// Describes a child that this process has inherited: one in another session than its own.
-/// Processes that it starts itself are in its own session, and no other process can join one, so
-/// that no git that another thread runs is taken for an orphan.
+/// Describes a child that this process has inherited: one in another session. Processes that it
+/// starts itself are in its own session, and no other process can join that. So a git that another
+/// thread runs is not taken for an orphan.
 pub(super) fn orphan(child: Pid, own: Option<i32>) -> Option<Orphan> {
     // A child that another thread has waited for is gone, and its number may belong to another
     // process.
@@ -309,7 +311,8 @@ fn signal(pid: Pid, parent: Pid, (me, roots): (Pid, &[Pid]), what: Do) -> bool {
         return signals.iter().all(|s| kill_process(pid, *s).is_ok());
     }
     let held = pidfd_open(pid, PidfdFlags::empty());
-    // An orphan has gone to this process, or to the first process of its namespaces, a child of it.
+    // An orphan's new parent is this process, or the first process of its namespaces, a child of
+    // this one.
     let is_ours = |now: Pid| now == parent || now == me || roots.contains(&now);
     let belongs = stat(pid).is_some_and(|s| Pid::from_raw(s.parent).is_some_and(is_ours));
     if !belongs {

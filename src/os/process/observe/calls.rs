@@ -1,4 +1,4 @@
-//! The system calls that are trapped, and what each of them asks for.
+//! The system calls that are trapped, and their requests.
 
 use super::super::filter::{
     ALLOW, ARCHITECTURE, HAS, IS, LOAD, TRAP, answer, argument, instruction, of_kind,
@@ -10,7 +10,7 @@ const CWD: i32 = -100;
 const NOFOLLOW: u64 = 0x100;
 const FOLLOW: u64 = 0x400;
 const EMPTY_PATH: u64 = 0x1000;
-/// What creat(2) means by flags: to write only, to make the file, to empty it.
+/// The flags that creat(2) implies: write only, create, truncate.
 const CREAT: u64 = 0o1101;
 
 /// A path in the memory of a process.
@@ -30,7 +30,7 @@ pub(super) struct NameAt {
     pub length: u64,
 }
 
-/// What a trapped call asks for.
+/// The request of a trapped call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallArguments {
     /// To open a file, with these flags.
@@ -68,15 +68,15 @@ pub(super) enum CallArguments {
 #[derive(Clone, Copy)]
 enum When {
     Always,
-    /// Not where it asks about a descriptor and not a path: with `AT_EMPTY_PATH` among the flags in
-    /// this argument, and a descriptor. (With both and a path as well it is not seen.)
+    /// Not if it concerns a descriptor instead of a path: with `AT_EMPTY_PATH` among the flags in
+    /// this argument, and a descriptor. (A call with both and a path is not observed.)
     NotOfFd(usize),
     /// Not where this argument is null.
     With(usize),
 }
 
 /// A row of the table: the numbers on x86-64 and on 64-bit ARM, which lacks the older calls; when
-/// the call is trapped, and what its arguments ask for.
+/// the call is trapped, and how to read its arguments.
 type Row = (
     Option<u32>,
     Option<u32>,
@@ -178,7 +178,7 @@ fn at_or_fd(folder: u64, address: u64, flags: u64) -> PathAt {
     }
 }
 
-/// Returns what a trapped call asks for.
+/// Returns the request of a trapped call.
 pub(super) fn asked(trapped: &Trapped) -> CallArguments {
     if Some(trapped.architecture) != ARCHITECTURE {
         return CallArguments::Other;

@@ -1,5 +1,5 @@
-//! Finds out which file a path means, as a process of the step would: where it is, which links led
-//! there, and whether it is there at all.
+//! Resolves a path as a process of the step would: the file, the links that lead to it, and whether
+//! it exists.
 
 use crate::retry_eintr::{open, openat2};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -57,13 +57,13 @@ impl View {
         self.0.is_some()
     }
 
-    /// Looks at an absolute path, whose last link is followed or not. `None` when what it means has
-    /// no name: a pipe, a file that was removed.
+    /// Resolves an absolute path; `follow`: also if the last part is a link. `None` if the target
+    /// has no name: a pipe, a file that was removed.
     pub(super) fn look(&self, path: &[u8], follow: bool) -> Option<Looked> {
         self.looked(path, follow, kind)
     }
 
-    /// Does the same where it does not matter what is there: [`FileKind::File`] is anything.
+    /// Does the same without checking the kind of file: [`FileKind::File`] means any.
     pub(super) fn exists(&self, path: &[u8], follow: bool) -> Option<Looked> {
         self.looked(path, follow, |_| FileKind::File)
     }
@@ -84,7 +84,7 @@ impl View {
             })
         };
         let is_plain = segments(path).all(|segment| segment != b"..");
-        // Where it keeps to a root, the system may be unable to tell at once where `..` leads.
+        // If it stays below a root, the system may be unable to resolve `..` at once.
         if self.is_other() && !is_plain {
             return self.linked(path, follow, kind);
         }
@@ -117,7 +117,7 @@ impl View {
         Ok(target.into_bytes())
     }
 
-    /// Returns from where a path without links is looked up, and how it is called there.
+    /// Returns the folder that a path without links is relative to, and its name there.
     fn place<'p>(&self, path: &'p [u8]) -> (BorrowedFd<'_>, &'p [u8]) {
         let Some(root) = &self.0 else {
             return (CWD, path);

@@ -1,4 +1,4 @@
-//! Observes a step: which files it reads, looks for, lists and writes, and what it connects to.
+//! Observes a step: which files it reads, searches for, lists and writes, and what it connects to.
 //!
 //! The step runs under a filter that traps the calls that take a path or the name of a socket
 //! (`calls`). Each call waits until the supervisor has read its arguments and resolved the file as
@@ -55,15 +55,15 @@ const NO_SUCH_CALL: i32 = 38;
 
 /// Observes one step.
 pub(super) struct Observer {
-    /// Hears of trapped calls. None when there are none, or no more.
+    /// Receives trapped calls. `None` if there are none, or no longer any.
     listener: Option<OwnedFd>,
     /// The thread that starts the step, which the filter holds for as well.
     starter: Option<u32>,
     /// The step's program, until it is executed. Before that the step's process is this one's
     /// double, whose memory cannot be read.
     first: Option<Vec<u8>>,
-    /// Where the step's program has its root, and its mounts: where this process has them, unless the
-    /// step has its own.
+    /// The root and the mounts of the step's program: those of this process, unless the step has
+    /// its own.
     own_root: Option<RootOf>,
     /// Where its paths lead.
     view: View,
@@ -74,7 +74,7 @@ pub(super) struct Observer {
     noted: Noted,
 }
 
-/// What tells the roots of two processes apart.
+/// Identifies the root of a process.
 type RootOf = (Vec<u8>, u64);
 
 fn root_of(process: &str) -> Option<RootOf> {
@@ -116,8 +116,8 @@ impl From<Errno> for Unseen {
     }
 }
 
-/// Starts a step by `spawn`, under observation where the system lets it be observed. `program`: the
-/// absolute path of what is executed first.
+/// Starts a step by `spawn`, under observation if the system supports it. `program`: the absolute
+/// path of the first program.
 ///
 /// The filter holds for a thread and what it starts, so `spawn` is called in a thread of its own,
 /// which ends at once. Its calls are answered here meanwhile: starting a process opens files too.
@@ -130,12 +130,13 @@ where
     (leader, observer)
 }
 
-/// What the observer of a step needs that another process starts: who hears of its trapped calls, its
-/// root, and its mounts.
+/// Descriptors for an observer in another process: the listener of trapped calls, the root, and the
+/// mounts.
 pub(super) type Handed = [OwnedFd; 3];
 
-/// Starts a step by `spawn`, its calls trapped, in a process that has the step's root. What an observer
-/// needs, or why there is none, is handed over first; then the calls wait for that one.
+/// Starts a step by `spawn` with trapped calls, in a process that has the step's root. First it
+/// hands over the observer's descriptors, or why there are none. Then the calls wait for the
+/// observer.
 pub(super) fn begin_for_another(
     spawn: impl FnOnce() -> io::Result<Pid> + Send,
     hand_over: impl FnOnce(io::Result<Handed>) -> io::Result<()>,
@@ -146,7 +147,8 @@ pub(super) fn begin_for_another(
     );
     std::thread::scope(|scope| {
         let (say, heard) = channel();
-        // The filter holds for a thread and what it starts, and this one has to hand it over.
+        // The filter holds for a thread and what it starts, and this thread must hand over the
+        // listener.
         let starter = move || {
             let _ = say.send(trap());
             spawn()
@@ -453,7 +455,7 @@ fn other_thread(process: Pid) -> Option<u32> {
 fn seen(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
     let file = |at: PathAt, follow: bool| {
         let path = path(view, pid, at)?;
-        // An empty path means the descriptor, whose name is a link.
+        // An empty path refers to the descriptor, whose name is a link.
         view.look(&path, follow || at.may_be_empty)
             .ok_or(Unseen::Nothing)
     };
@@ -586,8 +588,8 @@ fn join(base: &[u8], path: &[u8]) -> Vec<u8> {
     [base, b"/", path].concat()
 }
 
-/// Replaces what this process's own `/proc` says of a process by what it leads to, for a step whose
-/// `/proc` is another one. What that says of a process by its number there is not looked into.
+/// Replaces a path in this process's own `/proc` by its target, for a step with another `/proc`.
+/// Paths with process numbers of that one are not resolved.
 fn behind_proc(pid: u32, path: Vec<u8>) -> Result<Vec<u8>, Unseen> {
     let own = format!("/proc/{pid}");
     let Some(below) = path.strip_prefix(b"/proc/") else {

@@ -199,8 +199,8 @@ impl Noted {
         }
     }
 
-    /// Notes that a file got another name, or a second one where it `stays`. Its content can be read
-    /// there, so that it counts as read.
+    /// Notes that a file got another name, or a second one if it `stays`. Its content can be read
+    /// there, so it counts as read.
     pub(super) fn named(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
         if !from.found.is_there() || to.found == FileKind::NoFolder {
             self.sought(from, program);

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The name of a socket, as far as it says what is connected to.
+/// The name of a socket, as far as it identifies the other side.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Path(Vec<u8>),

@@ -1,4 +1,5 @@
-//! Tries what sealing a step guarantees, also that what it takes is gone, in a process of its own.
+//! Tries the guarantees of sealing a step in a separate process, including that hidden things are
+//! gone.
 
 use super::start;
 use crate::own_program;
@@ -28,7 +29,7 @@ const END: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Tries all, and returns why each that does not hold does not, for people.
+/// Tries all guarantees, and returns the reason for each that does not hold, for people.
 pub(in crate::process) fn lacking() -> BTreeMap<Guarantee, String> {
     let tried = own_program::run(&[ARGUMENT.into()], LIMIT);
     let said = tried.map(|tried| String::from_utf8_lossy(&tried.stdout).into_owned());
@@ -168,7 +169,7 @@ fn refused(one: Guarantee) -> Result<(), String> {
     }
 }
 
-/// Tries that nothing survives who started a sealed process.
+/// Tries that no sealed process survives the process that started it.
 fn survivor() -> Result<(), String> {
     let tried = || -> io::Result<bool> {
         let outside = Outside::make()?;
@@ -203,7 +204,7 @@ fn rest() -> ! {
     }
 }
 
-/// Whether all who hold the other end of a pipe end.
+/// Whether all holders of the other end of a pipe end.
 fn is_closed(pipe: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(pipe, PollFlags::IN)];
     matches!(poll(&mut fds, Some(&END)), Ok(1))

@@ -1,4 +1,4 @@
-//! What the first process of a sealed step's namespaces says to its supervisor.
+//! Messages of the first process of a sealed step's namespaces to its supervisor.
 
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +21,7 @@ pub(super) enum Message {
     Failed(i32, Vec<u8>),
     /// It has ended: its exit code, or the signal that ended it, negated.
     Ended(i32),
-    /// Its calls are trapped: what an observer needs comes along.
+    /// Its calls are trapped; the observer's descriptors come along.
     Trapped,
     /// They cannot be: the error.
     Untrapped(i32),

@@ -55,9 +55,10 @@ impl SealedStep {
     }
 }
 
-/// Starts a step; this process inherits the orphans below it (a child subreaper), and no other thread of it
-/// does anything meanwhile. `begin` starts its process, in a folder of the new root, under observation where
-/// there is an observer. `empty`: a network in which nothing is, as [`Confine::separate`] keeps it.
+/// Starts a step. This process inherits the orphans below it (a child subreaper), and no other
+/// thread of it may run meanwhile. `begin` starts its process, in a folder of the new root,
+/// observed if there is an observer. `empty`: a network without interfaces, as
+/// [`Confine::separate`] keeps it.
 ///
 /// # Errors
 /// Why it was not.
@@ -80,7 +81,7 @@ pub(super) fn start(
         let entered = confine.separate(empty).map_err(Unconfined::to_error);
         entered.map(|()| confine)
     };
-    // Its copy of this end goes with it, so that it sees when there is no other one.
+    // Its own copy of this end is closed too, so that it notices when there is no other one.
     let mut messages = Some(messages);
     let init = sys::start_among(enter, |confine| {
         messages = None;

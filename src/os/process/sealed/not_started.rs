@@ -17,7 +17,7 @@ pub(in crate::process) struct NotStarted {
 }
 
 impl NotStarted {
-    /// Makes it of what [`Message::Failed`] says.
+    /// Makes it from the values of [`Message::Failed`].
     pub(super) fn of(number: i32, place: Vec<u8>) -> Self {
         Self {
             error: io::Error::from_raw_os_error(number),
