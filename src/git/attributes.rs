@@ -93,8 +93,8 @@ fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     None
 }
 
-/// Parses the attributes of a line; `None` when one of them has no name that git knows: then the
-/// line is ignored.
+/// Parses the attributes of a line; `None` if a name is invalid for git, which then ignores the
+/// line.
 fn values(text: &[u8]) -> Option<Values> {
     let words = text
         .split(u8::is_ascii_whitespace)

@@ -202,7 +202,7 @@ mod tests {
         };
         drop(started);
         for pid in written.lines() {
-            // What is gone, or waits for its parent to take notice, has no command line.
+            // A process that is gone, or not yet waited for by its parent, has no command line.
             loop {
                 let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
                 if !line.starts_with(b"sleep") {

@@ -172,7 +172,7 @@ impl Git {
                 .and_then(|t| Oid::parse(t.get(..2 * commit.length())?))
                 .ok_or_else(unreadable)?,
         };
-        // Sorted, a folder comes before what is in it.
+        // In sorted order, a folder comes before its content.
         for (dir, object) in dirs.into_iter().zip(objects) {
             let id = if dir.is_empty() {
                 Some(root)
@@ -186,7 +186,7 @@ impl Git {
         Ok(found)
     }
 
-    /// Reads a commit, and what git has at paths of it: kind and content.
+    /// Reads a commit, and the objects at some of its paths: kind and content.
     fn objects(&self, commit: &Oid, dirs: &[&[u8]]) -> Result<Vec<Option<Object>>, GitError> {
         let names = dirs.iter().map(|dir| match dir.is_empty() {
             true => format!("{commit}^{{tree}}\n").into_bytes(),

@@ -1,10 +1,10 @@
-//! Compares a file, as it would be committed, with what was committed: after git's built-in
-//! conversions, as the tracked attributes say. No filter program runs.
+//! Compares a file, as it would be committed, with a committed one: after git's built-in
+//! conversions for the tracked attributes. No filter program runs.
 //!
 //! A setting of the machine never makes two contents equal: neither `core.autocrlf` nor
-//! `.git/info/attributes` is read, and of `.gitattributes` only those that are as they were at the
-//! base. Where an attribute asks for more than is known here (another `filter`, a rare encoding),
-//! other bytes are another content.
+//! `.git/info/attributes` is read, and a `.gitattributes` only if it is unchanged since the base.
+//! If an attribute requires an unknown conversion (another `filter`, a rare encoding), different
+//! bytes count as different content.
 
 use super::Git;
 use super::attributes::{Attributes, Rules, Value};
@@ -47,8 +47,7 @@ struct Conversion {
 }
 
 impl Conversion {
-    /// Returns the conversion; `None` when nothing is converted, or by something that is not known
-    /// here.
+    /// Returns the conversion; `None` if there is none, or if it is unknown here.
     fn of(attributes: &Attributes) -> Option<Self> {
         let is = |name: &str, text: &str| {
             attributes.get(name) == Some(&Value::Is(text.as_bytes().to_vec()))
@@ -139,7 +138,8 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     let has_mark = bytes.starts_with(little) || bytes.starts_with(big);
     match encoding {
         b"UTF-8" | b"UTF8" => Some(bytes.to_vec()),
-        // Git requires a mark where the name leaves the order open, and none where it names it.
+        // Git requires a byte-order mark if the name leaves the order open, and refuses one
+        // otherwise.
         b"UTF-16" | b"UTF16" | b"UTF-16LE-BOM" | b"UTF-16BE-BOM" => {
             match bytes.strip_prefix(little) {
                 Some(rest) => units(rest, u16::from_le_bytes),

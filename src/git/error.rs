@@ -93,7 +93,7 @@ pub enum GitError {
     Unsteady,
 }
 
-/// Refuses what git would wait for when it reads it, such as a pipe.
+/// Refuses files on which git would block, such as a pipe.
 pub(super) fn unread(path: &[u8], found: io::Result<Metadata>) -> Result<(), GitError> {
     let waits = |kind: FileType| !(kind.is_file() || kind.is_dir() || kind.is_symlink());
     match found {

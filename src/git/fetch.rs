@@ -1,11 +1,10 @@
 //! Fetches a file of another repository, by git, into a temporary repository of its own.
 //!
 //! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no
-//! hook, no submodule, an environment made of nothing, a limit on time. Git starts helpers
-//! (`git-remote-https`, `ssh`, `git-upload-pack`), so it runs below a supervisor, as a step does:
-//! when the time is up, or vplan is gone, all of them are. The remote sends the requested object or
-//! nothing: git names every object that arrives by its own digest, and a commit's id is what was
-//! requested.
+//! hook, no submodule, a new environment, and a time limit. Git starts helpers (`git-remote-https`,
+//! `ssh`, `git-upload-pack`), so it runs below a supervisor, as a step does. All of them end at the
+//! time limit, or when vplan is gone. The remote sends the requested object or nothing: git names
+//! every object that arrives by its own digest, and a commit's id is what was requested.
 
 use super::call::{self, CallError, Output};
 use super::error::GitError;
@@ -32,7 +31,7 @@ use vplan_os::process::pool::Pool;
 use vplan_os::process::program::{Root, SearchPath};
 use vplan_os::scratch::{self, Scratch};
 
-/// The remote is gone, refuses, or sends what git does not understand.
+/// The remote is unreachable, refuses, or sends an invalid answer.
 pub(crate) const FETCH_FAILED: Code = Code("vplan::lock::fetch_failed");
 /// The time was up.
 pub(crate) const TIMED_OUT: Code = Code("vplan::lock::fetch_timed_out");
@@ -69,8 +68,8 @@ pub const CODES: [Code; 9] = [
     SETUP,
 ];
 
-/// Variables that reach git when it fetches: where the user's configuration and keys are, and how
-/// the network is reached. None of them makes git prompt.
+/// Variables that git gets when it fetches: the places of the user's configuration and keys, and
+/// the network settings. None of them makes git prompt.
 const PASSED: &[&str] = &[
     "HOME",
     "XDG_CONFIG_HOME",
@@ -121,7 +120,7 @@ const NO_UPKEEP: &[&str] = &[
 
 /// The time limit of local queries once everything is here.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30);
-/// The time that a supervisor has to end what it was ordered to end.
+/// The time that a supervisor has to obey an order to end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fetches files of other repositories.
@@ -172,7 +171,7 @@ impl Fetcher {
     /// Returns the bytes of a file in a commit of another repository; at most `cap` of them.
     ///
     /// # Errors
-    /// The remote does not answer, has no such commit, or it has no such file.
+    /// The remote does not answer, lacks the commit, or the commit lacks the file.
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
         let dir = scratch_folder()?;
         let repository = Repository {

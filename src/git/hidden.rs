@@ -1,4 +1,4 @@
-//! Names what hides an untracked file from git where no tracked `.gitignore` does.
+//! Finds the rule that hides an untracked file from git, if it is not in a tracked `.gitignore`.
 //!
 //! Git itself also obeys `.git/info/exclude`, `core.excludesFile`, and any `.gitignore` in the
 //! tree, even one that ignores itself. Anyone who can write to the repository can write these,
@@ -79,7 +79,7 @@ pub fn ignoring_line(path: &RepoPath, is_folder: bool) -> String {
     }
 }
 
-/// Returns the folder that a known tool made and in which a path lies.
+/// Returns the folder around a path that a known tool made.
 fn tool_folder(path: &[u8]) -> Option<&[u8]> {
     let mut from = 0;
     for name in path.split(|byte| *byte == b'/') {
@@ -102,8 +102,8 @@ fn has_sources(entries: &[IndexEntry], path: &[u8]) -> bool {
 }
 
 impl Git {
-    /// Returns those of these files that a known tool, editor or desktop leaves, and those that git
-    /// ignores on this machine, each with the reason; of what git cannot tell, none.
+    /// Returns the files that a known tool, editor or desktop leaves, and those that git ignores on
+    /// this machine, each with the reason. If git fails, returns none of the latter.
     #[must_use]
     pub fn left_or_hidden(&self, paths: &[RepoPath]) -> HiddenFiles {
         let names: Vec<Vec<u8>> = paths.iter().map(|p| p.as_bytes().to_vec()).collect();
@@ -178,7 +178,8 @@ impl Git {
             message: e.to_string(),
         };
         let given = memory(&paths.join(&0)).map_err(failed)?;
-        // It knows no literal paths, and needs none: what is on standard input has no wildcards.
+        // This command does not support literal paths, and needs none: its standard input has no
+        // wildcards.
         let command = [
             "--no-literal-pathspecs",
             COMMAND,
@@ -188,14 +189,14 @@ impl Git {
             "--verbose",
         ];
         let asked = self.start_with(&command, given.into())?.output()?;
-        // 1: none of them.
+        // 1: no path is ignored.
         match asked.exit {
             Some(0 | 1) => Ok(asked),
             _ => Err(self.failure(COMMAND, &asked)),
         }
     }
 
-    /// Whether a directory of a path is a link by now: git refuses to look up what is below it.
+    /// Whether a directory of a path has become a link: git refuses to look up paths below it.
     fn is_beyond_link(&self, path: &[u8]) -> bool {
         let path = self.root().join(OsStr::from_bytes(path));
         let mut above = path.ancestors().skip(1);

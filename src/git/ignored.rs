@@ -70,7 +70,7 @@ pub struct IgnoreRules {
 }
 
 impl IgnoreRules {
-    /// Whether they hide a path by itself. What is in a folder that they hide is not asked about.
+    /// Whether the rules hide the path itself. Folders above it are not considered.
     #[must_use]
     pub fn hide(&self, path: &RepoPath, is_directory: bool) -> bool {
         let rules = self.of(&path.folder());
@@ -101,7 +101,7 @@ impl IgnoreRules {
 }
 
 impl Git {
-    /// Returns what tells which paths would be ignored.
+    /// Returns the rules that determine which paths would be ignored.
     ///
     /// # Errors
     /// The root cannot be opened.
@@ -119,9 +119,8 @@ impl Git {
         })
     }
 
-    /// Lists the files that are there, that nothing tracks, and that these `.gitignore` files,
-    /// which differ from those of a commit, hide now and did not hide then; the first of them,
-    /// where there are very many.
+    /// Lists untracked files that these `.gitignore` files hide now, and did not hide at a commit.
+    /// The files are those that differ from it. If there are very many, lists the first ones.
     ///
     /// # Errors
     /// Errors of git.

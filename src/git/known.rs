@@ -11,8 +11,8 @@ use vplan_base::path::RepoPath;
 const AT_ONCE: usize = 1000;
 /// Maximum number of commits that are examined for deleted files.
 const MAX_COMMITS: &str = "--max-count=100";
-/// Length in bytes from which a path is a file of no checkout; git does not look up what is longer than
-/// `PATH_MAX` with a commit's id before it.
+/// Minimum length, in bytes, of a path that no checkout can have. Git does not look up anything
+/// longer than `PATH_MAX`, with a commit's id before it.
 const TOO_LONG: usize = 4000;
 
 /// Where the other side of a comparison is in a shallow clone.
@@ -47,7 +47,7 @@ impl Git {
             if pending.is_empty() {
                 break;
             }
-            // What a clone lacks of them is not known.
+            // A clone may lack some of these; they are skipped.
             let commit = self.resolve(name).ok();
             let taken = commit.map(|commit| self.take_known(&commit, &mut pending, &mut known));
             if let Some(Err(error)) = taken {

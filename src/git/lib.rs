@@ -1,12 +1,11 @@
 //! Queries git in such a way that the repository's own configuration cannot run anything.
 //!
-//! The hardened call: plumbing only, and of it only what never compares contents (`ls-files`,
-//! `ls-tree`, `cat-file`, `merge-base`, `rev-parse`). Everything that looks into the work tree
-//! (`git diff`, `git status`, `diff-files`, `diff-index` without `--cached`) runs the clean filter
-//! of `.git/config` for entries that are not older than the index, also with all other hardening in
-//! place; so vplan compares the work tree with the index itself ([`worktree`]). The environment is
-//! built from nothing, revisions become object ids before anything else sees them, and nothing is
-//! fetched.
+//! Git calls are hardened: only plumbing that never compares contents (`ls-files`, `ls-tree`,
+//! `cat-file`, `merge-base`, `rev-parse`). Everything that reads the work tree (`git diff`, `git
+//! status`, `diff-files`, `diff-index` without `--cached`) runs the clean filter of `.git/config`
+//! for entries that are not older than the index, despite all other hardening. So vplan compares
+//! the work tree with the index itself ([`worktree`]). The environment is built from nothing,
+//! revisions are resolved to object ids first, and nothing is fetched.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -430,8 +429,9 @@ impl Git {
         Ok(paths)
     }
 
-    /// Returns the untracked files and folders that a `.gitignore` hides, folders with nothing else in
-    /// them as one path. Sorted. What git's own files or the user's settings hide is not among them.
+    /// Returns the untracked files and folders that a `.gitignore` hides, sorted. A folder with
+    /// nothing else in it is one path. Paths hidden by git's own files or the user's settings are
+    /// not included.
     ///
     /// # Errors
     /// Errors of git.
@@ -453,9 +453,9 @@ impl Git {
         Ok(paths)
     }
 
-    /// Returns every path that is tracked, or untracked and not ignored by whatever rule, as git
-    /// lists it; nested repositories as one path. Sorted, each once. For proposals, and for what
-    /// leaves the machine; what belongs to the tree is [`Git::tree`].
+    /// Returns every path that is tracked, or untracked and not ignored by any rule, as git lists
+    /// it. Nested repositories are one path each. Sorted, each once. For proposals, and for files
+    /// that leave the machine; for the paths of the tree, see [`Git::tree`].
     ///
     /// # Errors
     /// Errors of git.
@@ -534,12 +534,10 @@ const HARDENING: &[&str] = &[
     "core.hooksPath=/dev/null",
     "-c",
     "core.untrackedCache=false",
-    // A file of the repository that defines which commits come before which, and that nothing
-    // checks.
+    // A file of the repository that defines the order of commits, and that nothing checks.
     "-c",
     "core.commitGraph=false",
-    // Two names that differ in case are two files; configuration that says otherwise would hide
-    // one.
+    // Two names that differ in case are two files. A setting to the contrary would hide one.
     "-c",
     "core.ignoreCase=false",
     // Otherwise git's first message about any failure would be this warning.

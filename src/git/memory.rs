@@ -1,5 +1,4 @@
-//! Caches what vplan knows of a repository: its own stat table of the work tree, and the listings
-//! of commits.
+//! Caches facts about a repository: a stat table of the work tree, and the listings of commits.
 //!
 //! Both are in the state directory, outside the work tree; without one, everything is read again.
 //! Only vplan writes the table; the times and sizes in git's index may come from any process.
@@ -107,7 +106,7 @@ impl Memory {
         locked(&self.observed).take()
     }
 
-    /// Whether a comparison with this index has kept what it found.
+    /// Whether the result of a comparison with this index is cached.
     pub(super) fn has_observed(&self, index: IndexStamp) -> bool {
         locked(&self.observed)
             .as_ref()

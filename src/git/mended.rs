@@ -29,7 +29,7 @@ use vplan_os::files::beneath::{Beneath, ReadError};
 use vplan_os::process::input::memory;
 use vplan_os::retry_eintr::{open, open_folder};
 
-/// The file, in the git directory, that says what is being brought in.
+/// The file in the git directory that lists the changes in progress.
 pub(super) const JOURNAL: &str = "vplan-mended";
 /// Size limit of the journal, in bytes.
 const MOST: u64 = 256 << 20;
@@ -78,7 +78,8 @@ impl Mended {
 /// The reason why nothing was brought in.
 #[derive(Debug, thiserror::Error)]
 pub enum MendError {
-    /// A file is not what the fix began with: changed meanwhile, or never staged like that.
+    /// A file differs from the state before the fix: changed meanwhile, or never staged in that
+    /// state.
     #[error("`{0}` is not as it was when the fix began")]
     Differs(RepoPath),
     /// Another process brings something in.
@@ -119,8 +120,8 @@ impl Git {
     /// Makes a copy of the index with the fixed files in it, and returns git at that index.
     ///
     /// # Errors
-    /// Errors of git; a file whose content in the work tree is not what is staged, such as one that
-    /// git converts.
+    /// Errors of git; a file that differs from the staged content, for example because git converts
+    /// it.
     pub fn at_mended_index(&self, file: &Path, mended: &[Mended]) -> Result<Self, MendError> {
         self.is_staged(mended)?;
         let copied = |e: io::Error| failed("index".to_owned(), &e);
@@ -201,7 +202,7 @@ impl Git {
             .write_all(mended, |file| file.after.as_ref(), &contents)
             .and_then(|()| self.stage(mended));
         if let Err(error) = written {
-            // What was written already becomes what it was.
+            // Files that are already written are restored.
             let contents = self.contents(mended, |file| file.before.as_ref())?;
             let changed: Vec<Mended> = mended
                 .iter()
@@ -216,8 +217,8 @@ impl Git {
         Ok(())
     }
 
-    /// Completes what a killed process began to bring in. A file that was changed since stays as it
-    /// is. Returns whether there was anything.
+    /// Completes the changes that a killed process began. A file that was changed since stays
+    /// unchanged. Returns whether there were any.
     ///
     /// # Errors
     /// It cannot be read or completed.
@@ -297,7 +298,7 @@ impl Tree {
         Ok(Self { beneath, length })
     }
 
-    /// Returns what is at a path; a mode that no file has where it is something else.
+    /// Returns the file at a path; for other kinds of entries, one with a mode that no file has.
     fn blob(&self, path: &RepoPath) -> Result<Option<Blob>, GitError> {
         let other = || {
             Some(Blob {

@@ -62,8 +62,7 @@ impl Oid {
         (if ends(20) { of == 20 } else { of == 32 }).then_some(Self { length, bytes })
     }
 
-    /// Returns the id of the tree without entries, which git knows also where no such object is
-    /// stored.
+    /// Returns the id of the empty tree, which git knows even if no such object is stored.
     #[must_use]
     pub fn empty_tree(length: usize) -> Option<Self> {
         let mut hash = ObjectHasher::new(length, "tree", 0)?;

@@ -67,7 +67,7 @@ pub(super) struct SearchedFolder {
     pub path: Arc<[u8]>,
     /// The metadata that shows that it lists the same; `None` if it was written just before.
     pub stamp: Option<Stamp>,
-    /// Whether all files in it are part of the tree: it holds nothing that is ignored, and no
+    /// Whether the whole folder belongs to the tree: without ignored files, and without a
     /// repository.
     pub is_whole: bool,
 }
@@ -109,8 +109,8 @@ pub(super) struct Observed {
     pub folders: Vec<SearchedFolder>,
 }
 
-/// What folders list, with the metadata that shows that it is still so. Cheap to make: most are never
-/// asked for.
+/// The listings of folders, with the metadata that shows that they are still valid. Cheap to make,
+/// since most are never used.
 #[derive(Debug, Default)]
 pub(super) struct Listings {
     packed: Vec<u8>,

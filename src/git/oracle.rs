@@ -1,13 +1,12 @@
-//! States the law of reading what git prints and keeps, for tests and fuzzing.
+//! States the law of parsing git's output and files, for tests and fuzzing.
 
 use super::index::{Index, parse};
 use super::listing::Listing;
 use super::split_nul;
 use super::worktree::listed_entry;
 
-/// Checks what holds of any bytes that git may print, or keep in an index: reading is total, no
-/// path is invented or leaves the repository, and each of several lists in a row reads as it does
-/// alone.
+/// Checks the law for any bytes that git may print, or store in an index. Parsing is total, no path
+/// is invented or leaves the repository, and each of several lists in a row reads as it does alone.
 ///
 /// # Errors
 /// The property that does not hold.

@@ -118,7 +118,7 @@ pub(super) fn others_while<T>(
     (found, done)
 }
 
-/// Puts together what the threads have found, and what they have listed.
+/// Merges the findings and listings of the threads.
 fn together(
     parts: Vec<Result<(Others, Listings), GitError>>,
 ) -> Result<(Others, Vec<Listings>), GitError> {
@@ -208,7 +208,7 @@ impl<'e> Search<'e> {
     fn look<'t>(&mut self, dir: Open<'t>, open: &mut Vec<Open<'t>>) -> Result<(), GitError> {
         match self.look_into(dir, open) {
             Ok(()) => {}
-            // The directory went away, or became something else; a later look-up finds that out.
+            // The directory is gone, or has become something else; a later lookup reports that.
             Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
                 self.found.folders.push(SearchedFolder::unknown(&path));
             }

@@ -1,5 +1,5 @@
-//! Reads the state of what git itself keeps of a work tree and what decides what it does: HEAD,
-//! branches, settings, hooks, and what is staged.
+//! Reads the state of a work tree that git itself stores and that controls git: HEAD, branches,
+//! settings, hooks, and the staged files.
 
 use super::error::GitError;
 use super::mended::JOURNAL;

@@ -95,7 +95,7 @@ struct Wild<'w> {
     pattern: &'w [u8],
     text: &'w [u8],
     in_path: bool,
-    /// The places where a star was tried without success: each such place is tried once.
+    /// The positions where a star failed to match: each is tried once.
     failed: BTreeSet<(usize, usize)>,
 }
 

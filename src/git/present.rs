@@ -12,9 +12,9 @@ use vplan_base::path::RepoPath;
 use vplan_os::files;
 
 impl Git {
-    /// Lists these files, those of submodules and of repositories inside this one among them, in
-    /// byte order, each once. A tracked one may be missing in the work tree. What the last
-    /// comparison with a commit has found is not looked for again while the index is the same.
+    /// Lists the files of the work tree, with those of submodules and of nested repositories, in
+    /// byte order, each once. A tracked one may be missing. While the index is unchanged, the
+    /// results of the last comparison with a commit are reused.
     ///
     /// # Errors
     /// Errors of git, and folders that cannot be read.
@@ -53,16 +53,16 @@ impl Git {
 }
 
 impl Git {
-    /// Lists what belongs to the tree now: every path that is tracked, or untracked and not ignored
-    /// by a tracked `.gitignore`; nested repositories as one path. Without what tools leave and what
-    /// the user's own ignore file hides ([`HiddenBy`]). In byte order, each once.
+    /// Lists the paths of the present tree: tracked, or untracked and not ignored by a tracked
+    /// `.gitignore`. Nested repositories are one path each. Files left by tools, and those that the
+    /// user's own ignore file hides, are excluded ([`HiddenBy`]). In byte order, each once.
     ///
     /// # Errors
     /// Errors of git, and folders that cannot be read.
     pub fn tree(&self) -> Result<Vec<RepoPath>, GitError> {
         let entries = worktree::read_entries(self, id_length(self)?)?;
         let others::Others { files, .. } = others::others_while(self, &entries, || ()).0?;
-        // Mostly there is nothing to ask git about.
+        // Usually git need not be called.
         let hidden = self.hidden(&files, &entries)?;
         let belongs =
             |path: &&Vec<u8>| matches!(hidden.get(*path), None | Some(HiddenBy::Repository));
@@ -77,7 +77,7 @@ impl Git {
     }
 }
 
-/// What is found in one repository, by paths of its own.
+/// The findings in one repository, by paths relative to it.
 #[derive(Default)]
 struct PresentFiles {
     files: Vec<RepoPath>,

@@ -40,8 +40,8 @@ impl Drop for ProposedIndex {
 }
 
 impl Git {
-    /// Makes an index of HEAD in which `path` has this content. The content is added to git's
-    /// objects, where git removes what nothing names.
+    /// Makes an index of HEAD in which `path` has this content. The content becomes a git object
+    /// without a reference, which git removes later.
     ///
     /// # Errors
     /// Errors of git; no commit; a git directory that cannot be written.

@@ -123,7 +123,7 @@ pub fn parse(bytes: &[u8]) -> Vec<Movement> {
         .collect()
 }
 
-/// Parses what git lists of a reflog whose form only git knows, the newest line first.
+/// Parses git's listing of a reflog in a format that only git can read, the newest line first.
 fn listed(text: &[u8]) -> Vec<Movement> {
     let mut all: Vec<Movement> = Vec::new();
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
@@ -156,8 +156,7 @@ impl WorkTree {
 }
 
 impl Git {
-    /// Returns where HEAD has been in this work tree, the oldest first; `None` where there is no
-    /// reflog.
+    /// Returns the positions of HEAD in this work tree, the oldest first; `None` without a reflog.
     ///
     /// # Errors
     /// Errors of git, and a file that cannot be read.
@@ -237,8 +236,8 @@ impl Git {
         all.filter(|tree| tree.git_dir != own).collect()
     }
 
-    /// Returns which of these commits neither HEAD nor one of the `known` ones contains, without
-    /// those that another one of them contains.
+    /// Returns the commits that neither HEAD nor one of the `known` ones contains, without those
+    /// that another one of them contains.
     ///
     /// # Errors
     /// Errors of git.

@@ -1,5 +1,5 @@
 //! Reads branches and remotes from the repository's files, because each call of git costs a
-//! process; where the files have another form, git is called once for all of it.
+//! process. If the files have another format, git is called once for all of it.
 
 use super::error::GitError;
 use super::object::Oid;
@@ -256,7 +256,7 @@ fn read_listed(line: &str) -> Option<Listed> {
     })
 }
 
-/// Whether a name is looked up below `refs/`, and stays there.
+/// Whether a name is looked up below `refs/`, and cannot leave it.
 fn is_plain(name: &str) -> bool {
     let part = |s: &str| !matches!(s, "" | "." | "..") && !s.ends_with(".lock");
     (name.starts_with("refs/heads/") || name.starts_with("refs/remotes/"))
@@ -319,8 +319,8 @@ fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
     Some(found)
 }
 
-/// Parses the name in `remote "NAME"]`; inside `None` for `remote]`, outside for what git has to
-/// read.
+/// Parses the name in `remote "NAME"]`. `Some(None)` for `remote]`, `None` for names that git must
+/// parse.
 fn remote_of(head: &str) -> Option<Option<String>> {
     let rest = head.get("remote".len()..)?.trim_start();
     if rest.starts_with(']') {

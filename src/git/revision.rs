@@ -46,9 +46,8 @@ impl Git {
     /// remote's branch.
     ///
     /// # Errors
-    /// There is none, or the name means more than one thing: a tag and a branch, a local branch and
-    /// a remote's of the same short name, the beginning of an id and a branch, branches of
-    /// several remotes.
+    /// The name is unknown or ambiguous: a tag and a branch, a local branch and a remote's of the
+    /// same short name, the beginning of an id and a branch, branches of several remotes.
     pub fn named(&self, revision: &str) -> Result<Oid, GitError> {
         let stem = stem(revision);
         let is_id = Oid::parse(stem.as_bytes()).is_some_and(|id| {
@@ -101,8 +100,8 @@ impl Git {
         }
     }
 
-    /// Resolves a local branch whose name reads like a remote's branch. Every remote counts, and
-    /// `origin` where there is none.
+    /// Resolves a local branch whose name reads like a remote's branch. All remotes are considered;
+    /// without any, `origin`.
     fn of_no_remote(
         &self,
         stem: &str,
@@ -142,7 +141,7 @@ impl Git {
     /// Returns the commit of a branch of this name that a remote has; `origin` goes first.
     ///
     /// # Errors
-    /// Several remotes have such a branch, and none of them is `origin`.
+    /// Several remotes have such a branch, and `origin` is not among them.
     pub fn remote_branch(&self, name: &str) -> Result<Option<(String, Oid)>, GitError> {
         if !error::is_branch_name(name) {
             return Ok(None);
@@ -234,7 +233,7 @@ impl References {
     }
 }
 
-/// Returns where git looks for a name, in its order.
+/// Returns the references that git tries for a name, in its order.
 fn own_names(stem: &str) -> Vec<String> {
     let mut names = vec![stem.to_owned()];
     names.extend(

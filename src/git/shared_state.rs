@@ -15,8 +15,8 @@ use vplan_base::word::visible_path;
 use vplan_os::files;
 use vplan_os::process::input::memory;
 
-/// Files of git's directories: which directory that is, which commits and objects exist, and what vplan still has
-/// to write.
+/// Files of git's directories that determine where that directory is, which commits and objects
+/// exist, and what vplan still must write.
 const DECIDING: [&str; 7] = [
     "commondir",
     "config.worktree",
@@ -103,7 +103,7 @@ impl DecidingFiles {
 pub struct StateDifference {
     /// The name of the reference, or the path of the file.
     pub name: String,
-    /// The earlier value of a reference; `None` where there was none, and for a file.
+    /// The earlier value of a reference; `None` for a new one, and for a file.
     pub before: Option<String>,
     /// Whether the earlier state is restored.
     pub restored: bool,
@@ -135,8 +135,9 @@ impl SharedState {
         })
     }
 
-    /// Restores what differs now, and lists it. Free are the branch that is checked out, new tags, new branches unless
-    /// `is_base` says that one could be the base of a change, and branches that another work tree has moved itself.
+    /// Restores differences, and lists them. Some may stay: the branch that is checked out, new
+    /// tags, branches that another work tree has moved itself, and new branches, unless `is_base`
+    /// reports that one could be the base of a change.
     ///
     /// A stash is never restored: that would drop the work in the new one.
     ///
@@ -147,7 +148,7 @@ impl SharedState {
         git: &Git,
         is_base: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<StateDifference>, GitError> {
-        // Before anything asks git: they decide what it answers.
+        // Before any call of git, since these files determine its answers.
         let mut found: Vec<StateDifference> = self.files.0.iter().filter_map(restored).collect();
         let now = references(git)?;
         let names: BTreeSet<&String> = self.refs.keys().chain(now.keys()).collect();
@@ -198,7 +199,8 @@ impl SharedState {
         })
     }
 
-    /// Whether another work tree has this branch checked out, and its own log says that it moved it there.
+    /// Whether another work tree has this branch checked out, and its own log shows that it moved
+    /// it there.
     fn was_moved_elsewhere(&self, name: &str, now: &str) -> bool {
         self.others.iter().any(|dir| {
             let read = |file: &str| files::read_plain(&dir.join(file), MOST).unwrap_or_default();
@@ -211,13 +213,14 @@ impl SharedState {
         })
     }
 
-    /// Restores references, whose values are `now` others: all of them, or none.
+    /// Restores references whose values are now others, given by `now`: all of them, or none.
     fn restore_refs(&self, git: &Git, names: &[&String], now: &BTreeMap<String, String>) -> bool {
         let is_done = || self.update_refs(git, names).is_ok();
         if is_done() {
             return true;
         }
-        // What was stopped leaves locks, and git updates no reference whose file it cannot read.
+        // A process that was stopped leaves locks, and git updates no reference whose file it
+        // cannot read.
         let locks = names.iter().map(|name| format!("{name}.lock"));
         let broken = names.iter().filter(|name| !now.contains_key(**name));
         let broken = broken.map(|name| (*name).clone());

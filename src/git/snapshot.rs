@@ -110,8 +110,8 @@ impl Snapshot {
             {
                 continue;
             }
-            // Writing into a hasher cannot fail. No path has a NUL, and the id's length says where
-            // it ends.
+            // Writing into a hasher cannot fail. Paths contain no NUL, and the id's length marks
+            // its end.
             let _ = write!(hasher, "{mode:o} {id} ");
             let _ = hasher.write_all(path);
             let _ = hasher.write_all(b"\0");
@@ -194,8 +194,8 @@ impl Snapshot {
         }
     }
 
-    /// Whether a file, or a submodule that it lies in, is part of the tree. What is there and is no
-    /// part of it is ignored.
+    /// Whether a file, or a submodule around it, is part of the tree. Existing files outside of the
+    /// tree are ignored.
     #[must_use]
     pub fn holds(&self, path: &RepoPath) -> bool {
         let bytes = path.as_bytes();
@@ -266,8 +266,8 @@ impl Git {
         }
     }
 
-    /// Returns the first tracked file below the folder of run records, where none may be tracked. An
-    /// index that cannot be read has none.
+    /// Returns the first tracked file below the folder of run records, where none may be tracked.
+    /// An unreadable index counts as having none.
     #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
         self.root().join(".vplan").symlink_metadata().ok()?;

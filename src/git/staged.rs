@@ -62,8 +62,8 @@ impl Git {
         self
     }
 
-    /// Compares the work tree with the index. `changed`: what is staged against HEAD; of a file outside
-    /// a sparse checkout that is not among it, the work tree lacks nothing.
+    /// Compares the work tree with the index. `changed`: the staged changes since HEAD. A file
+    /// outside a sparse checkout counts as missing only if it is among them.
     ///
     /// # Errors
     /// Errors of git, and files that cannot be read.
@@ -123,11 +123,11 @@ impl Git {
         })
     }
 
-    /// Gives the work tree the content of the index: writes the tracked files that differ, and
-    /// removes those that are not in the index, but for what tools leave and what the user's own
-    /// ignore file hides. Only for a copy of the work tree, where nothing is
-    /// lost but in the folders `kept`, which are left alone. Filters of the repository's configuration
-    /// do not run; what only they could write differs afterwards, too.
+    /// Writes the content of the index to the work tree: writes the tracked files that differ, and
+    /// removes files that are not in the index. Files left by tools, and those that the user's own
+    /// ignore file hides, stay. Only for a copy of the work tree, where nothing can be lost except
+    /// in the folders `kept`, which are not touched. Filters of the repository's configuration do
+    /// not run, so files that need them differ afterwards, too.
     ///
     /// # Errors
     /// Errors of git, and files that cannot be written.
@@ -170,7 +170,7 @@ pub(super) fn failed(path: String, error: &io::Error) -> GitError {
     }
 }
 
-/// Removes what is at a path; that nothing is there is no error.
+/// Removes the entry at a path; a missing one is not an error.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),

@@ -9,7 +9,7 @@ pub enum HiddenBy {
     /// Rules of the repository that are not tracked: `.git/info/exclude`, an ignore file that its
     /// configuration names, an untracked `.gitignore`. Or it is a nested `.git`.
     Repository,
-    /// Any of these rules, and it is what a known tool, editor or desktop leaves.
+    /// Any of these rules, for a file that a known tool, editor or desktop leaves.
     Tool,
     /// The ignore file of the user's own configuration.
     User,

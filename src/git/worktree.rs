@@ -78,7 +78,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
         let mut comparison = Comparison::new(git, &listing, depth);
         comparison.compare(entries, seen)?;
         let (mut changed, left_out, line_ends) = comparison.finish();
-        // A submodule is verified as its own repository sees it, but nothing is hidden in one.
+        // A submodule is verified as its own repository tracks it, but hidden files in it are not
+        // reported.
         let hides = if depth == 0 {
             git.hidden(others, entries)?
         } else {
@@ -335,7 +336,7 @@ fn list_entries(git: &Git, length: usize) -> Result<(Vec<IndexEntry>, bool), Git
             Index::Unusual => {}
         },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
-        // Git may have a way to read what vplan does not open, such as a symlink.
+        // Git may be able to read an index that vplan does not open, such as a symlink.
         Err(_) => {}
     }
     let output = git.ask(&["ls-files", "-z", "--cached", "--stage", "-t"])?;
@@ -377,7 +378,7 @@ struct Parents<'a> {
 }
 
 impl<'a> Parents<'a> {
-    /// Makes a cache that knows nothing yet.
+    /// Makes an empty cache.
     fn new(root: &'a Path) -> Self {
         let top = open(CWD, root, DIRECTORY).ok();
         Self {
@@ -575,8 +576,8 @@ impl<'a> Comparison<'a> {
             }
             WorkTreeFile::Directory => {
                 let path = exact(&entry.path)?;
-                // What is in a directory that was a file is untracked, unless it is a repository of
-                // its own.
+                // If a directory has replaced a file, its content is untracked, unless it is a
+                // repository itself.
                 let is_repository = super::repository::at(&git.root().join(path.to_os())).is_some();
                 if entry.mode == SUBMODULE {
                     self.everything_in(&path, Status::Added)?;

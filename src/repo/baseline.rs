@@ -16,7 +16,7 @@ use vplan_os::files;
 /// A baseline as it was found.
 #[derive(Debug, Default)]
 pub struct BaselineFile {
-    /// Its content, without the entries that are wrong; `None` where there is no such file.
+    /// Its content, without invalid entries; `None` if the file does not exist.
     pub baseline: Option<Baseline>,
     /// Its text with its name, for the messages.
     pub sources: Sources,

@@ -24,7 +24,7 @@ impl Beside {
     }
 }
 
-/// The reason why there is no such file. One with mistakes in it is none of these.
+/// The reason why the file has no text. Errors in its content are not among these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BesideError {
     /// It exists and cannot be read.
@@ -86,7 +86,7 @@ impl BesideError {
     }
 }
 
-/// Reads the text of a file; `None` where there is none.
+/// Reads the text of a file; `None` if it does not exist.
 ///
 /// # Errors
 /// It exists, but is not a regular UTF-8 file of at most the given size.

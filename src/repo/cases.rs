@@ -125,7 +125,7 @@ impl Shelf<'_> {
         RepoPath::from_exact(below.as_os_str().as_bytes()).ok_or_else(outside)
     }
 
-    /// Reads one file. `Err` is another contract that it tests; then none of its tests is kept.
+    /// Reads one file. `Err` is the other contract that it tests; then none of its tests are taken.
     fn read(
         &self,
         path: &RepoPath,

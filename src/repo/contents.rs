@@ -15,7 +15,7 @@ use vplan_store::records::FOLDER;
 #[derive(Clone, Debug)]
 pub struct Tree<'a> {
     pub root: &'a Path,
-    /// Git, where there is one: what it ignores does not count.
+    /// Git, if there is one: ignored files do not count.
     pub git: Option<&'a Git>,
     /// Globs of the outputs of checks, which are not part of the change.
     pub produces: Vec<Glob>,

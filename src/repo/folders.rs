@@ -1,4 +1,4 @@
-//! Finds the folders that contracts ask for, and lowers files with what is found.
+//! Finds the folders that contracts ask for, and lowers the files with them.
 
 use crate::packages::{self, Manifests};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,13 +62,13 @@ impl Beside<'_> {
     }
 }
 
-/// What is known of the folders of a repository.
+/// The known folders of a repository.
 pub struct Folders<'a> {
     root: &'a Path,
     /// Git, if it can be called.
     git: Option<&'a Git>,
     of: FoldersOf<'a>,
-    /// What the change is compared with, where that is known; HEAD otherwise.
+    /// The base of the change, if it is known; HEAD otherwise.
     base: Option<&'a Oid>,
     known: FolderAnswers,
     files: Option<Result<Vec<RepoPath>, String>>,
@@ -198,8 +198,8 @@ impl<'a> Folders<'a> {
         }
     }
 
-    /// The packages of a workspace. A test of the contract sees those of the work tree: what uses
-    /// what is in their manifests.
+    /// The packages of a workspace. A test of the contract uses those of the work tree:
+    /// dependencies are in their manifests.
     fn packages(
         &mut self,
         query: &WorkspaceQuery,
@@ -283,8 +283,8 @@ impl<'a> Folders<'a> {
         Ok(in_listing(query, files.as_ref()?))
     }
 
-    /// The folders of the work tree. What is tracked is known from the index, which costs no look
-    /// at the files; the others are listed only where there is a folder without a tracked file.
+    /// The folders of the work tree. Those with tracked files are known from the index, without
+    /// scanning files. Untracked files are listed only if there is a folder without a tracked file.
     fn in_work_tree(&mut self, query: &FolderQuery) -> Result<BTreeSet<RepoPath>, String> {
         let beneath = Beneath::open(self.root).map_err(|e| e.to_string())?;
         let mut names = DirectoryNames::default();
@@ -458,7 +458,7 @@ pub fn folders_at(
     Ok(asked.keys().map(answer).collect())
 }
 
-/// Says of a workspace why its packages are not known, and what can be done.
+/// Explains why the packages of a workspace are not known, and what to do.
 fn faulty(query: &WorkspaceQuery, fault: WorkspaceFault, place: Place) -> Diagnostic {
     let (message, help) = match fault {
         WorkspaceFault::None(near) => {

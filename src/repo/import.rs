@@ -1,7 +1,7 @@
 //! Finds and reads the files that a contract imports.
 //!
-//! Files are read in the order in which a reader meets them: a file, then what it imports, before
-//! its next import. Each is read once, however often it is imported; `contract::import` decides
+//! Files are read in the order of their imports: a file, then what it imports, before its next
+//! import. Each is read once, even if it is imported several times; `contract::import` decides
 //! where and how often its content is inserted.
 
 use crate::folders::Folders;
@@ -130,7 +130,7 @@ struct Reader<'a, 's> {
     sources: &'s mut Sources,
     sink: &'s mut Diagnostics,
     files: Dense<FileIndex, File>,
-    /// Each file, or why it is none. A fault is reported at every import of it.
+    /// Each file, or why it cannot be used. The error is reported at every import of it.
     known: BTreeMap<Source, Result<ReadFile, (ImportFault, bool)>>,
     /// The text of each file.
     texts: BTreeMap<Source, SourceId>,
@@ -148,7 +148,7 @@ struct Reader<'a, 's> {
 enum ReadFile {
     /// It is the same wherever it is used.
     Anywhere(FileIndex),
-    /// It asks for folders, or imports what does: it differs by directory.
+    /// It asks for folders, directly or through its imports, so it differs by directory.
     By(BTreeMap<RepoPath, FileIndex>),
 }
 

@@ -123,8 +123,8 @@ impl LedgerFile {
         })
     }
 
-    /// Replaces it by what `change` makes of it, with no other writer in between. Waits at most
-    /// `limit` for other writers.
+    /// Replaces the ledger by the result of `change`, without another writer in between. Waits at
+    /// most `limit` for other writers.
     ///
     /// # Errors
     /// It cannot be read, locked or written, and is as it was; or an error of `change`.

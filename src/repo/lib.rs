@@ -1,4 +1,4 @@
-//! Reads a repository: its contract with all imports, what changed, what it declares.
+//! Reads a repository: its contract with all imports, its changed files, and its declarations.
 
 #![forbid(unsafe_code)]
 #![expect(

@@ -48,7 +48,8 @@ impl Site {
         self.root != self.home
     }
 
-    /// Whether a change of the repository may replace what is at a path, in a checkout of what is staged, too.
+    /// Whether a change of the repository may replace the file at a path. Applies to a checkout of
+    /// staged files, too.
     #[must_use]
     pub fn may_hold(&self, path: &Path) -> bool {
         may_lead_into(path, &self.root) || may_lead_into(path, &self.home)
@@ -93,8 +94,8 @@ pub struct Loaded {
     pub origins: Vec<GitOrigin>,
     /// Its own imports: the name after `as`, and what is imported.
     pub imports: Vec<(Option<String>, String)>,
-    /// The contract's own tests, unchecked, where it asks for folders: each is about the folders that
-    /// it mentions. Of other contracts none; those have theirs checked.
+    /// The contract's own tests, unchecked, if it asks for folders: each concerns the folders that
+    /// it mentions. Tests of other contracts are checked already and not included.
     pub cases: Vec<draft::Expect>,
     /// Whether the only error is that pinned files cannot be read.
     pub drift: bool,
@@ -247,7 +248,7 @@ pub struct ContractRequest<'a> {
     pub base: Option<&'a Oid>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
-    /// The text of the work tree's contract, where it is not yet what the file holds.
+    /// The text of the work tree's contract, if it differs from the file.
     pub text: Option<&'a str>,
     /// The source of folders for `each` blocks.
     pub folders: FoldersOf<'a>,

@@ -18,7 +18,7 @@ use vplan_os::retry_eintr::{flock, openat};
 /// A contract's lock as it was found.
 #[derive(Debug, Default)]
 pub struct LockFile {
-    /// Its text; `None` where there is no such file.
+    /// Its text; `None` if the file does not exist.
     pub text: Option<String>,
     /// Its content, without the entries that are wrong.
     pub lock: Lock,
@@ -72,9 +72,9 @@ pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<Lock
     Ok(text.map_or_else(LockFile::default, |text| LockFile::of(path, text)))
 }
 
-/// Replaces a lock by what `change` makes of the one that is there then. Two writers take turns,
-/// and a reader sees the old one or the new one. Returns the old lock and whether a new one was
-/// written: an unchanged one is not.
+/// Replaces a lock by the result of `change` for the present one. Two writers take turns, and a
+/// reader gets the old one or the new one. Returns the old lock, and whether a new one was written:
+/// an unchanged one is not.
 ///
 /// # Errors
 /// It cannot be read or written; another writer takes longer than `limit`; an error of `change`.

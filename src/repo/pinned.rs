@@ -45,7 +45,7 @@ pub const CODES: [Code; 7] = [
 #[derive(Debug)]
 pub struct Pinned<'a> {
     pub lock: &'a Lock,
-    /// The cache; none where the user has none.
+    /// The cache; `None` if the user has none.
     pub store: Option<&'a Store>,
     /// `--max-file`, in bytes.
     pub max_file: u64,
@@ -221,7 +221,7 @@ pub struct Fetching<'a> {
     pub pinned: Lock,
     /// The imports that were fetched, for the summary.
     pub fetched: BTreeSet<GitOrigin>,
-    /// The branches and tags that are looked up anew, whatever is pinned for them.
+    /// The branches and tags that are looked up again, even if they are pinned.
     pub moved: BTreeSet<GitRef>,
 }
 
@@ -288,7 +288,7 @@ impl Pins for Fetching<'_> {
 }
 
 impl Fetching<'_> {
-    /// Returns what fetches; `offline` says what cannot be done without.
+    /// Returns the fetcher; `offline` gives the message if fetching is not allowed.
     fn fetcher(&self, offline: impl Fn() -> String) -> Result<&Fetcher, PinError> {
         match &self.fetcher {
             Some(Ok(fetcher)) => Ok(fetcher),

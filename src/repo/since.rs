@@ -19,12 +19,12 @@ const MOST: u64 = 1 << 20;
 /// Maximum number of stored answers, the newest first.
 const KEPT: usize = 16;
 
-/// A commit, and what is known of the differences from it.
+/// A commit, and known differences from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Since<'a> {
     /// The root of the repository.
     pub root: &'a Path,
-    /// Called where nothing else answers.
+    /// Called as the last resort.
     pub git: &'a Git,
     pub commit: &'a Oid,
     /// All that differs between the commit and the work tree, if that is what the changed files
@@ -42,9 +42,9 @@ struct CommitFiles {
 }
 
 impl Since<'_> {
-    /// Whether files are unchanged; a file that is in neither counts as unchanged. `None` when only
-    /// git could tell and `may_ask` does not allow a call. What cannot be determined counts as
-    /// changed.
+    /// Whether files are unchanged; a file that is in neither counts as unchanged. `None` if only
+    /// git could tell and `may_ask` does not allow a call. If a file cannot be compared, it counts
+    /// as changed.
     #[must_use]
     pub fn is_same(&self, paths: &[RepoPath], may_ask: bool) -> Option<bool> {
         let Ok(beneath) = Beneath::open(self.root) else {
@@ -104,8 +104,8 @@ impl Since<'_> {
         Some(is_same)
     }
 
-    /// Returns the id that a file of the work tree would have; inside, none where there is no such
-    /// file. `None` when it cannot be read.
+    /// Returns the id that a file of the work tree would have: `Some(None)` if it does not exist,
+    /// `None` if it cannot be read.
     fn id(&self, beneath: &Beneath, path: &RepoPath) -> Option<Option<String>> {
         let content = match beneath.file(path) {
             Ok(file) => file,
@@ -122,7 +122,7 @@ impl Since<'_> {
         self.state.map(|state| state.path.join(NAME))
     }
 
-    /// Reads the stored answers; none where they cannot be read.
+    /// Reads the stored answers; none if they cannot be read.
     fn stored(&self) -> Vec<CommitFiles> {
         let bytes = self
             .file()

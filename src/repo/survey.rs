@@ -1,5 +1,5 @@
 //! Surveys a valid contract for contradictions with the repository, or with itself. For `vplan
-//! check` only: a plan depends on none of it.
+//! check` only: plans do not depend on it.
 
 pub mod folders;
 pub mod misread;
@@ -124,7 +124,8 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     Survey { found: sink, notes }
 }
 
-/// Whether one of the places where it applies requires nothing that is missing.
+/// Whether the check may apply in one of its places: no condition on files there is certainly
+/// false.
 fn may_apply(tree: &Tree<'_>, contract: &Contract, check: &Check) -> bool {
     let absent = |sought: &Sought| !tree.meets(sought);
     check.placements.iter().any(|placement| {

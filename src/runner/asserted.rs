@@ -17,7 +17,7 @@ pub(crate) fn evidence(beneath: &Beneath, step: &Step) -> Evidence {
     }
 }
 
-/// Gathers what the assertions about a path need. `content`: whether they read the file. A path
+/// Gathers the facts for the assertions about a path. `content`: whether they read the file. A path
 /// that leads out of the repository is not inspected and stays undecided.
 pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     let inspection = beneath.inspect(path);

@@ -1,5 +1,5 @@
-//! Defines what threads tell the driving thread, and runs slow I/O off it: syncs the record and
-//! digests the programs that were started. A disk that is slow to sync would otherwise make steps late.
+//! Defines the messages of threads to the driving thread, and runs slow I/O outside of it: syncs
+//! the record, and digests the programs that were started. Otherwise a slow disk would delay steps.
 
 use crate::away::CameBack;
 use crate::file_watch::Looked;
@@ -116,7 +116,7 @@ pub(crate) enum WorkerEvent {
     Looked(StepIndex),
     /// It has begun elsewhere.
     BeganElsewhere(StepIndex),
-    /// What came of it elsewhere.
+    /// The result of a remote try.
     CameBack(StepIndex, Box<CameBack>),
     /// An earlier pass replaces it.
     Recalled(StepIndex, Box<EarlierPass>),

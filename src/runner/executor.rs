@@ -1,9 +1,9 @@
 //! Executes a plan: performs the state machine's actions and returns their results to it as events.
 //!
-//! One thread does everything: it decides, reads the output of all steps, hears signals and keeps
-//! the record, so events have one order and a step costs two wake-ups more than a bare spawn. It
-//! waits in a runtime of its own, for signals, timers, notes and the doorbell of what runs. Only
-//! work that reads files has threads of its own.
+//! One thread does everything: it decides, reads the output of all steps, receives signals and
+//! writes the record. So events have one order, and a step costs only two wake-ups more than a bare
+//! spawn. The thread waits in its own runtime for signals, timers, messages and the doorbell of
+//! running steps. Only work that reads files has separate threads.
 
 mod attend;
 mod listen;
@@ -188,9 +188,9 @@ impl Driver {
         })
     }
 
-    /// Starts a supervisor if a step of the plan is sure to need one, unless it fails early: by the
-    /// time of its start it is ready. Where an earlier pass may replace every step, none is
-    /// started before it is needed.
+    /// Starts a supervisor in advance if a step of the plan is sure to need one: it is ready by the
+    /// time the step starts. If cached passes may replace every step, supervisors are started on
+    /// demand.
     pub fn prepare(&self, plan: &Plan, recall: Option<&Recall<'_>>) {
         let is_sure = |step: &&Step| {
             step.argv.is_some() && !recall.is_some_and(|recall| recall.concerns(step, 1))
@@ -201,7 +201,7 @@ impl Driver {
         }
     }
 
-    /// Whether a signal has come since the last plan that asks vplan to end.
+    /// Whether a signal to end vplan has arrived since the last plan.
     pub fn is_asked_to_end(&mut self) -> bool {
         let signals = &mut self.signals;
         let runtime = self.runtime.as_ref();
@@ -533,7 +533,7 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
-    /// Begins a try whose services are ready. `waits`: it is not known yet whether it starts.
+    /// Begins a try whose services are ready. `waits`: it may still be replaced by a cached pass.
     fn begin(&mut self, step: StepIndex, waits: bool) -> Result<(), DriveError> {
         let at = self.now();
         let tried = if waits || self.announce(step) {

@@ -44,7 +44,7 @@ pub enum Reports {
 }
 
 impl Looked {
-    /// Whether nothing was found that keeps the step from having passed.
+    /// Whether no finding prevents the step from passing.
     pub fn is_well(&self) -> bool {
         self.mutated.is_none() && self.not_copied.is_none()
     }

@@ -20,9 +20,9 @@ const MAX_LINES: usize = 64 << 20;
 /// The number of lines from one known beginning of a line to the next.
 const STRIDE: usize = 64;
 
-/// Makes what the findings of a reading are, in its order; `root` is the repository's folder. Where a
-/// line cannot be read (another file than a regular one of the repository, or too large a one), the
-/// finding has none.
+/// Makes the identities of a reading's findings, in order. `root`: the repository's folder. If the
+/// line of a finding cannot be read (not a regular file of the repository, or too large), it has no
+/// identity.
 #[must_use]
 pub fn of_step(beneath: &Beneath, root: &Path, step: &Step, reading: &Reading) -> Vec<Identity> {
     if reading.findings.is_empty() && reading.failed_tests.is_empty() {

@@ -59,7 +59,7 @@ pub struct Fixer<'a> {
     pub logs: &'a Path,
     /// The file that it may write to give up.
     pub stuck: &'a Path,
-    /// What it can change, where that is not everything.
+    /// The files that it can change, if that is restricted.
     pub held: Option<&'a HeldFiles>,
 }
 
@@ -157,8 +157,8 @@ pub struct FixRun {
     pub interrupted: Option<Interrupt>,
 }
 
-/// Runs the steps of a fix one after the other, whatever became of those before. None of them is a
-/// check: their logs have names of their own.
+/// Runs the steps of a fix one after another, even if earlier ones failed. None of them is a check,
+/// so their logs have separate names.
 ///
 /// # Errors
 /// Only failures of vplan itself, or of the record.

@@ -1,13 +1,13 @@
-//! Takes snapshots of the work tree during a run, and records what changed between two of them and
-//! which steps ran meanwhile.
+//! Takes snapshots of the work tree during a run, and records the changes between them, with the
+//! steps that ran meanwhile.
 //!
 //! One snapshot is taken before a run, one after it, and one after each try of a step with
 //! `writes`. The steps that may have run are never too few: a step that begins or ends while a
 //! snapshot is taken belongs to both sides of it.
 //!
-//! After each other step that another one follows, what was touched since is compared with the last
-//! snapshot: a file that has its content again at the next one may have had another one in between.
-//! Watches of all folders that report nothing make the comparison needless: it examines each file.
+//! After each other step that is followed by one, files touched since are compared with the last
+//! snapshot: a file may have had another content between two equal ones. That comparison reads
+//! every file. It is skipped if all folders are watched and nothing was reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
@@ -306,8 +306,8 @@ impl Looks {
         self.state().last.clone()
     }
 
-    /// Takes the last snapshot, and reads HEAD. Where no process of a step has run since the newest
-    /// one, and nothing else `looked` at the tree, that one is the last.
+    /// Takes the last snapshot, and reads HEAD. If no process of a step has run since the newest
+    /// snapshot, and nothing else `looked` at the tree, the newest is reused.
     pub fn last(&self, looked: bool) -> (Option<Arc<Snapshot>>, Option<Option<Oid>>) {
         let head = self.git.head().ok();
         if let Some(newest) = self.at_rest().filter(|_| !looked) {
@@ -327,7 +327,7 @@ impl Looks {
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = std::mem::take(&mut self.state().spans);
         if !self.own.is_empty() {
-            // A directory with tracked files is not vplan's, whatever an option says.
+            // A directory with tracked files is not vplan's own, even if an option names it.
             let newest = self.newest();
             let is_shared = |own: &RepoPath| {
                 newest.iter().any(|tree| {

@@ -1,4 +1,5 @@
-//! What a step may read whose reads are declared: files of the repository, toolchains, what `reads` names.
+//! Determines what a step with declared reads may read: files of the repository, toolchains, and
+//! the values of `reads`.
 
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, ResolveFlags, fstat, statat};
@@ -52,7 +53,7 @@ pub(super) fn in_repository(
     step: &Step,
 ) -> Result<Vec<ReadRule>, String> {
     let mut wanted = depends_on(step);
-    // What a step leaves out of what it may change, it may not read either.
+    // Paths that a step excludes from its writes must not be read either.
     wanted.extend(step.may_change());
     walk(root, listings, &wanted, None)
 }
@@ -158,7 +159,7 @@ impl Walk<'_> {
         Ok(Below { rules, is_whole })
     }
 
-    /// Whether a sealed step may change all of it, so that nothing of it is there.
+    /// Whether a sealed step may change all of it, so that it is hidden from the step.
     fn is_private(&self, path: &RepoPath, is_folder: bool) -> bool {
         let changed = self.private.iter().flat_map(|own| &own.changed);
         changed.into_iter().any(|changed| {
@@ -170,7 +171,8 @@ impl Walk<'_> {
         })
     }
 
-    /// Whether what is of this kind is readable by itself. Links exist anyway, where a step is not sealed.
+    /// Whether a file of this kind needs a rule of its own. Unless a step is sealed, links exist
+    /// anyway.
     fn is_named(&self, kind: std::fs::FileType) -> bool {
         kind.is_file() || (kind.is_symlink() && self.private.is_some())
     }
@@ -201,7 +203,7 @@ impl Listings {
         }
         let entries = Arc::new(entries(&root.path().join(path))?);
         let mut listed = self.listed();
-        // What is changed twice within one tick of the clock may look the same both times.
+        // Two changes within one tick of the clock may have the same time stamp.
         if stamp.is_settled(since) && listed.names + entries.len() <= MOST_LISTED {
             listed.names += entries.len();
             let known = (stamp, Arc::clone(&entries));
@@ -218,7 +220,7 @@ impl Listings {
 /// Lets a step read these files and folders of the repository, and list all of it.
 ///
 /// # Errors
-/// One of them is not what it was, or the system fails. For people.
+/// A path is no longer of the same kind, or the system fails. For people.
 pub(super) fn let_read(confine: &Confine, root: &Root, rules: &[ReadRule]) -> Result<(), String> {
     confine.let_list(root).map_err(|error| error.to_string())?;
     for ReadRule { path, is_folder } in rules {
@@ -227,7 +229,7 @@ pub(super) fn let_read(confine: &Confine, root: &Root, rules: &[ReadRule]) -> Re
         let opened = openat2(root.as_fd(), &path.to_os(), flags, beneath);
         match opened {
             Ok(place) => allow(confine, &place, Some(*is_folder)),
-            // Other steps remove what they made; what is not there cannot be read.
+            // Other steps may have removed their outputs; a missing file cannot be read anyway.
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -236,7 +238,7 @@ pub(super) fn let_read(confine: &Confine, root: &Root, rules: &[ReadRule]) -> Re
     Ok(())
 }
 
-/// Adds a rule for an opened file or folder; none for what is of another kind than expected.
+/// Adds a rule for an opened file or folder, unless its kind is not the expected one.
 fn allow(confine: &Confine, place: &OwnedFd, is_folder: Option<bool>) -> io::Result<()> {
     let kind = FileType::from_raw_mode(fstat(place)?.st_mode);
     let is = kind == FileType::Directory;
@@ -246,7 +248,7 @@ fn allow(confine: &Confine, place: &OwnedFd, is_folder: Option<bool>) -> io::Res
     confine.let_read(place, is)
 }
 
-/// Lets a step read a file or a folder outside of the repository; nothing where it is not there.
+/// Lets a step read a file or a folder outside of the repository, if it exists.
 ///
 /// # Errors
 /// The system fails. For people.

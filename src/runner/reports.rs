@@ -1,10 +1,11 @@
 //! Finds and reads the report files that a step has written.
 //!
 //! INVARIANT (no stale evidence): only files that this try has written count, whatever their
-//! content. What lies at the places of its reports before is moved away and comes back unless the
-//! try has written another file there. What cannot be moved (a symlink, a file of a step that runs
-//! at the same time) counts when its place on the disk, its size or a time of it, and its content
-//! have changed. Nothing counts that was last written before the try began, and no file twice.
+//! content. Existing files in the place of reports are moved away, and come back unless the try has
+//! written another file there. A file that cannot be moved (a symlink, a file of a step that runs
+//! at the same time) counts only if it has changed: its place on the disk, its size or a time of
+//! it, and its content. A file that was last written before the try began never counts, and no file
+//! counts twice.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, unlinkat};
@@ -35,7 +36,8 @@ pub const MOST: usize = 1000;
 /// The age at which a file is older than the try, for file systems that count in seconds.
 const SLACK: i64 = 2;
 
-/// A folder for files that lie where steps write their reports, and the steps that use it now.
+/// A folder for files that were moved away from the places of reports, and the steps that use it
+/// now.
 #[derive(Debug)]
 pub struct Aside {
     folder: OwnedFd,
@@ -211,7 +213,7 @@ impl Before {
 }
 
 impl Drop for Before {
-    /// Moves back what was moved away, where the try has left nothing else.
+    /// Moves the files back, unless the try has left other ones in their place.
     fn drop(&mut self) {
         let Some(aside) = &self.aside else { return };
         for (path, earlier) in self.seen.iter().flatten() {
@@ -229,7 +231,8 @@ impl Drop for Before {
     }
 }
 
-/// Adds what a report says; its content is masked before it is read, because the reading is cut.
+/// Adds the content of a report. It is masked before it is parsed, because the parsed texts are
+/// cut.
 fn add(
     sum: &mut Reading,
     shown: &str,

@@ -1,5 +1,5 @@
-//! Confines steps: which guarantees hold for one on this system, what it may change, and its temporary
-//! folder.
+//! Confines steps: determines the guarantees that hold for one on this system, its writable paths,
+//! and its temporary folder.
 
 use crate::readable::{
     Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
@@ -47,7 +47,7 @@ pub type Remark = (&'static str, String);
 pub(super) struct StepSandbox {
     pub confine: Confine,
     pub confined: Confined,
-    /// What of what it makes is for others, where it is sealed.
+    /// The outputs that a sealed step makes for others.
     pub products: Option<Products>,
     /// Its temporary folder, which is emptied with it.
     temporary: Option<Emptied>,
@@ -201,8 +201,8 @@ impl Sandbox {
         })
     }
 
-    /// Returns what exists for a sealed step, and what of what it makes there is for others. The folder
-    /// for that, where there is one, is put `into`.
+    /// Returns the files that exist for a sealed step, and the outputs that it makes for others.
+    /// The folder for outputs, if it needs one, is stored in `into`.
     fn products(
         &self,
         root: &Root,
@@ -356,8 +356,8 @@ pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
     asked.filter_map(|one| Some((one, lacking(one)?))).collect()
 }
 
-/// Returns the guarantees that hold for a step: of those of a namespace all or none, because they come
-/// with one mechanism.
+/// Returns the guarantees that hold for a step. Those of namespaces hold all or none, because they
+/// come with one mechanism.
 fn held(asked: Confinement) -> Vec<Guarantee> {
     let missing = missing(asked);
     let is_there = |one: &Guarantee| !missing.contains_key(one);
@@ -367,8 +367,7 @@ fn held(asked: Confinement) -> Vec<Guarantee> {
         .collect()
 }
 
-/// Returns the folder, or the file, that a step has to be able to change so that it can change what a glob
-/// selects below a path.
+/// Returns the folder or file that a step must be able to change, for a glob below a path.
 fn place(
     root: &Root,
     glob: &Glob,

@@ -1,8 +1,8 @@
-//! What exists for a step that is sealed, and what of what it has made becomes part of the repository.
+//! Selects the files that exist for a sealed step, and copies its outputs to the repository.
 //!
-//! A sealed step changes folders of its own, which begin empty. Once it has ended, the files of them that
-//! are its products or its reports are copied to their places, each as a whole; all else goes with the
-//! folders. Nothing is copied through a link, and no link that leads elsewhere becomes part of the
+//! A sealed step changes folders of its own, which begin empty. After its end, the files that are
+//! its products or reports are copied to their places, each as a whole; all others are removed with
+//! the folders. Nothing is copied through a link, and no link that leads elsewhere is copied to the
 //! repository.
 
 use crate::readable::ReadRule;
@@ -21,15 +21,15 @@ use vplan_os::process::writable::{copy_in, link_in};
 use vplan_plan::Step;
 use vplan_reuse::key::all_of;
 
-/// What a sealed step has of its own: nothing of outside shows there.
+/// The folders that are private to a sealed step: nothing from outside appears there.
 const OWN: [&str; 3] = ["/tmp", "/proc", "/dev"];
 
-/// Puts together what exists for a step. `outside`: places elsewhere, and links to them; `temporary`, `made`:
-/// folders of its own, to which no links lead, for [`SealedFiles`]; the second is not needed where `folders` is
-/// empty.
+/// Collects the files that exist for a step. `outside`: places elsewhere, and links to them.
+/// `temporary`, `made`: folders of its own for [`SealedFiles`], given without links; the second is
+/// not needed if `folders` is empty.
 ///
 /// # Errors
-/// A place elsewhere would hide what it has of its own, or show its folders. For people.
+/// A place elsewhere would hide private folders, or reveal their storage. For people.
 pub(super) fn exists(
     root: &Root,
     rules: &[ReadRule],
@@ -40,7 +40,8 @@ pub(super) fn exists(
     let mut readable = Vec::new();
     for path in outside {
         let is_own = |own: &&str| path.starts_with(own);
-        // Its own ones take their place, but for what the repository, or a tool's folder, has in `/tmp`.
+        // The step's private folders replace these, except for parts of `/tmp` in the repository or
+        // in a tool's folder.
         if OWN.iter().skip(1).any(is_own) {
             continue;
         }
@@ -110,7 +111,7 @@ impl Products {
     /// Copies them into the repository: of a step that has not ended well, its reports alone.
     ///
     /// # Errors
-    /// One of them cannot become part of it. Others may be copied by then. For people.
+    /// A file cannot be copied to the repository. Others may be copied by then. For people.
     pub(super) fn copy(&self, root: &Root, ended_well: bool) -> Result<(), String> {
         let copied: Vec<&Selection> = [(&self.report, true), (&self.produces, ended_well)]
             .into_iter()
@@ -138,7 +139,7 @@ impl Products {
                 continue;
             };
             let here = own.join(OsStr::from_bytes(&name));
-            // What it could only read lies there, too, and folders that are folders of its own.
+            // This includes read-only files, and the private folders themselves.
             if self.files.made(&root.path().join(path.to_os())).as_ref() != Some(&here) {
                 continue;
             }

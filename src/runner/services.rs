@@ -1,8 +1,8 @@
-//! Runs the services that the steps of a plan want: starts each once, says when it is ready and
+//! Runs the services that the steps of a plan need: starts each once, reports when it is ready or
 //! why it is not, and stops it.
 //!
-//! A service has a supervisor of its own, like a step: nothing of it outlives the run, whatever
-//! ends that. Nothing here waits: the executor polls, and asks what is due.
+//! A service has its own supervisor, like a step: nothing of it outlives the run, however the run
+//! ends. Nothing here waits: the executor polls, and calls for actions that are due.
 
 use crate::context::Context;
 use rustix::event::PollFd;
@@ -38,7 +38,7 @@ const FOLDERS: scratch::Kind = scratch::Kind {
     remove: |path| std::fs::remove_dir_all(path),
 };
 
-/// What is to be done about a step that wants services.
+/// The state of a step that needs services.
 pub(super) enum Readiness {
     /// All are ready.
     Ready,
@@ -210,7 +210,7 @@ impl<'e> Services<'e> {
         (answers, dead)
     }
 
-    /// Does what is due: looks whether services are ready, ends those that obey no more.
+    /// Performs due actions: checks whether services are ready, and kills those that do not obey.
     pub(super) fn look(
         &mut self,
         context: &'e Context<'e>,
@@ -499,7 +499,7 @@ impl<'e> Instance<'e> {
         false
     }
 
-    /// Reads what the command has sent that says whether it is ready. Returns whether its supervisor
+    /// Reads the output of the command that checks readiness. Returns whether its supervisor
     /// answered.
     fn probe_ready(&mut self, flags: [bool; 3], pool: &Pool, buffer: &mut Buffer) -> bool {
         let heard = match &mut self.probe {
@@ -526,7 +526,7 @@ impl<'e> Instance<'e> {
             return;
         };
         let ended = attempt.finish(pool, false, buffer);
-        // What asks whether it is ready is not waited for.
+        // A readiness command that still runs is not waited for.
         self.probe.iter().for_each(|probe| probe.kill());
         let is_early = match &self.phase {
             Phase::Starting { .. } => true,

@@ -106,7 +106,7 @@ struct Elsewhere {
     stop: Arc<StopRequest>,
     /// Tells its thread that its start was reported.
     set_out: Option<Sender<()>>,
-    /// What came of it, without the result of the try.
+    /// The outcome, without the result of the try.
     came: Option<CameBack>,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct StepIo<'m> {
 }
 
 impl<'e> StepExecution<'e> {
-    /// Makes the execution of a step whose turn has come.
+    /// Makes the execution of a step that is due.
     pub fn new(
         index: StepIndex,
         step: &'e Step,
@@ -214,7 +214,7 @@ impl<'e> StepExecution<'e> {
                 if let (PreparedQuestion::Question { text, .. }, Some((folder, log))) =
                     (&asked, context.logs.zip(log))
                 {
-                    // For people who want to read the question; nothing depends on it.
+                    // For people who want to read the question; vplan does not need the file.
                     let _ = keep(folder, &format!("{log}.question.json"), text.as_bytes());
                 }
                 leave(&outbox, WorkerEvent::Asked(index, asked));
@@ -276,7 +276,7 @@ impl<'e> StepExecution<'e> {
         set_out.is_some_and(|set_out| set_out.send(()).is_ok())
     }
 
-    /// Takes what came of a try that was executed elsewhere.
+    /// Takes the outcome of a remote try.
     pub(crate) fn come_back(&mut self, mut came: CameBack) -> AttemptResult {
         let mut tried = std::mem::take(&mut came.tried);
         tried.evidence.timed_out |= self.stop.timed_out;
@@ -487,7 +487,7 @@ impl<'e> StepExecution<'e> {
             tried.evidence.identities = of_step(beneath, root, self.step, reading);
         }
 
-        // What was not started was not confined, and read nothing.
+        // If nothing was started, nothing was confined, and nothing was read.
         let confined = self.sandbox.filter(|_| tried.has_started);
         let confined = confined.map(|sandbox| sandbox.confined);
         let observed = tried.observed.as_ref().filter(|_| tried.has_started);
@@ -630,7 +630,7 @@ fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
     context.looks.filter(|_| step.is_writer())
 }
 
-/// Returns the formats in which a step's output is read; none where only the exit code counts.
+/// Returns the formats for parsing a step's output; none if only the exit code counts.
 fn formats(step: &Step) -> Expected {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.argv.is_none() {
         return Expected::sure(Vec::new());
@@ -646,8 +646,8 @@ fn formats(step: &Step) -> Expected {
     }
 }
 
-/// Counts the findings as the check's verb does. A known compiler or linter that ended well without
-/// output has found nothing.
+/// Counts the findings by the check's verb. A known compiler or linter that ended well without
+/// output has no findings.
 fn read_as(step: &Step, evidence: &mut Evidence) {
     if let Some(reading) = evidence.reading.take() {
         evidence.reading = Some(Box::new(reading.counted_by(step.kind)));

@@ -132,8 +132,8 @@ pub struct TreeChanges {
     pub wrote: Vec<RepoPath>,
 }
 
-/// Compares the tree before and after a run that has ended. `looked`: whether vplan itself looked
-/// at files of it since the last snapshot.
+/// Compares the tree before and after a run. `looked`: whether vplan itself scanned its files since
+/// the last snapshot.
 #[must_use]
 pub fn ended(looks: Option<&Looks>, run: &Run<'_>, looked: bool) -> TreeChanges {
     let Some(plan) = run.plan() else {

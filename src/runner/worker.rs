@@ -173,7 +173,7 @@ fn print_of(beneath: &Beneath, path: &RepoPath) -> io::Result<Print> {
     }))
 }
 
-/// Moves what the step left to where it is taken from.
+/// Moves the outputs of the step to the place where they are fetched.
 fn left(
     order: &Order,
     work: &Path,

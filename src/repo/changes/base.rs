@@ -54,7 +54,7 @@ pub struct Base {
 /// A branch that has no common ancestor with HEAD. The contract at its tip counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unrelated {
-    /// Its name; `None` where no default branch is known.
+    /// Its name; `None` if no default branch is known.
     pub branch: Option<String>,
     pub tip: Option<Oid>,
 }
@@ -81,8 +81,8 @@ pub(super) fn merge_base_with(name: &str) -> String {
 /// The default base of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefaultBase {
-    /// The commit: the merge base of HEAD and the branch, the empty tree where they have nothing
-    /// in common, HEAD where no branch is known. `None` on a branch without commits.
+    /// The commit: the merge base of HEAD and the branch; the empty tree without a common ancestor;
+    /// HEAD if no branch is known. `None` on a branch without commits.
     pub commit: Option<Oid>,
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
@@ -126,9 +126,9 @@ pub enum Unknown {
 /// The commits that a clone lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
-    /// The remote that has it; `None` where no remote is known.
+    /// The remote that has it; `None` if no remote is known.
     pub remote: Option<String>,
-    /// The branch, where its name is known.
+    /// The branch, if its name is known.
     pub branch: Option<String>,
     /// Whether the branch is here, and its merge base with HEAD is not.
     pub apart: bool,
@@ -207,8 +207,8 @@ impl DefaultBase {
         }
     }
 
-    /// Returns what this clone lacks, if that is why no base is known: without a person who reads
-    /// notes, it is an error.
+    /// Returns what this clone lacks, if no base is known because of that. If no person reads the
+    /// notes, this is an error.
     #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
@@ -230,7 +230,7 @@ impl DefaultBase {
         })
     }
 
-    /// Returns why no base is known, if none is.
+    /// Returns the reason if no base is known.
     #[must_use]
     pub fn unknown(&self) -> Option<&Unknown> {
         match &self.how {
@@ -295,7 +295,7 @@ pub fn default_base(
             Ok(branch) => match view.since(branch, &head)? {
                 Err(why) => return Ok(unknown(why)),
                 Ok(found) => {
-                    // Where nothing is in common, the contract of the branch counts.
+                    // Without a common ancestor, the contract of the branch counts.
                     let at = if is_empty_tree(&found.1) {
                         found.0.id
                     } else {
@@ -319,8 +319,8 @@ pub fn default_base(
     })
 }
 
-/// Returns the merge base of two commits, from the cache if possible; the empty tree where they
-/// have nothing in common. Inside `None` where the history is cut off before it.
+/// Returns the merge base of two commits, from the cache if possible; the empty tree without a
+/// common ancestor. `Ok(None)` if the history is cut off before it.
 ///
 /// # Errors
 /// Errors of git.
@@ -352,7 +352,7 @@ pub fn common(
     Ok(Some(found))
 }
 
-/// Returns what is lacking where a revision and HEAD have nothing in common because the history is
+/// Returns what is missing, if a revision and HEAD have no common ancestor because the history is
 /// cut off.
 ///
 /// # Errors
@@ -418,7 +418,7 @@ impl Whence {
         }
     }
 
-    /// Returns why nothing is known of a branch that the remote should have.
+    /// Returns the reason why a branch that the remote should have is unknown.
     fn lacking(&self, git: &Git, branch: Option<&str>) -> Unknown {
         match self {
             Whence::Remote(remote) => Unknown::Lacking(Lacking {

@@ -53,7 +53,7 @@ pub(super) fn ignored(branch: &str) -> Caveat {
     ))
 }
 
-/// Makes the caveat about a requested base that leaves out commits of the change. `whose`: who
+/// Makes the caveat about a requested base that excludes commits of the change. `whose`: who
 /// requests it.
 #[must_use]
 pub fn later(base: &DefaultBase, whose: &str) -> Caveat {

@@ -7,8 +7,8 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_git::error::GitError;
 
-/// The reason why the changed files are not known. All of them are usage errors (exit 2), but for a
-/// commit of a saved plan (exit 4).
+/// The reason why the changed files are not known. All of them are usage errors (exit 2), except a
+/// missing commit of a saved plan (exit 4).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// Git reports an error.

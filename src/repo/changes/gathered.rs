@@ -1,4 +1,4 @@
-//! Holds the changed files, with where they come from.
+//! The changed files, and their source.
 
 use super::base::{DefaultBase, Unrelated};
 use super::error::ChangeError;
@@ -21,7 +21,7 @@ pub struct Gathered {
     /// The commit for questions about the base: the merge base with `--base`, else HEAD. `None`
     /// without git or without a commit.
     pub base: Option<Oid>,
-    /// The place where git looked for them; `None` for what the caller named.
+    /// The place that git compared; `None` for files that the caller named.
     pub place: Option<ChangedIn>,
     /// Remarks for people: which variable named the base.
     pub notes: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Gathered {
     pub caveats: Vec<Caveat>,
     /// The default base, where the caller named no source.
     pub default: Option<DefaultBase>,
-    /// The changed files that only commits since the base changed. `None` where that is not known.
+    /// The changed files that only commits since the base changed; `None` if that is not known.
     pub earlier: Option<BTreeSet<RepoPath>>,
     /// Whether the caller named no source.
     pub by_default: bool,
@@ -87,7 +87,8 @@ pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
                 },
             }
         });
-    // The comparison also finds what rules of this machine hide, and what a sparse checkout lacks.
+    // The comparison also finds files that rules of this machine hide, and those that a sparse
+    // checkout lacks.
     let compared = git.worktree_against(head.as_ref())?.into_iter();
     let is_untracked = |file: &ChangedFile| {
         file.status == Status::Added && tracked.binary_search(&file.path).is_err()

@@ -34,7 +34,7 @@ pub struct ListError {
     pub problem: Problem,
 }
 
-/// What is wrong with a record; texts of it as they are shown.
+/// The error in a record; texts of it are safe to show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("the list is UTF-16; write it as UTF-8")]
@@ -95,10 +95,10 @@ pub fn parse(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<ChangedF
     Ok(files)
 }
 
-/// Reads a list whose form the caller does not name: paths, or records of git's other two forms,
-/// separated by line ends or by NUL, with or without a byte-order mark. `nul`: the caller names the
-/// separator. `is_file`: whether there is a file of this path, which decides where a list of paths
-/// reads as records of statuses, too (`A`, `b` separated by NUL).
+/// Reads a list in an unnamed format: paths, or records of git's other two formats, separated by
+/// line ends or by NUL, with or without a byte-order mark. `nul`: the caller names the separator.
+/// `is_file`: whether a file of this path exists. That decides if a list of paths also reads as
+/// records of statuses (`A`, `b` separated by NUL).
 ///
 /// # Errors
 /// As [`parse`]; a list in UTF-16.
@@ -364,8 +364,8 @@ fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes a list as git writes it, every status of its own (no renames): what [`parse`] reads back
-/// to the same files.
+/// Writes a list as git writes it, with the status of every file (no renames). [`parse`] reads it
+/// back to the same files.
 #[must_use]
 pub fn encode(files: &[ChangedFile], format: ListFormat, nul: bool) -> Vec<u8> {
     let (field, record) = if nul { (b'\0', b'\0') } else { (b'\t', b'\n') };

@@ -74,8 +74,8 @@ pub enum BaseRevision {
     Auto,
 }
 
-/// Gathers the changed files. `source`: what the caller chose, `None` for the default. `git`: the
-/// repository, or why there is none, which only matters to sources that need it.
+/// Gathers the changed files. `source`: the caller's choice, `None` for the default. `git`: the
+/// repository, or an error, which only matters to sources that need git.
 ///
 /// # Errors
 /// Any [`ChangeError`].
@@ -131,8 +131,8 @@ pub fn gather_stated(
     within_bounds(gathered)
 }
 
-/// Gathers what changed since the default base. `statement`: the contract's line `base`; `kept`:
-/// the cache of facts about commits.
+/// Gathers the changes since the default base. `statement`: the contract's line `base`; `kept`: the
+/// cache of facts about commits.
 ///
 /// # Errors
 /// Errors of git. An unknown base is not an error: a caveat reports it.
@@ -260,7 +260,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
 /// Resolves a revision, or a branch that only a remote has.
 ///
 /// # Errors
-/// There is none, or the name means several things.
+/// The name is unknown, or ambiguous.
 pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
     git.named(name)
 }

@@ -1,5 +1,5 @@
-//! Reads which other files a script, a makefile or a package.json calls, each line in one form: `. NAME`,
-//! `include NAME`, `SCRIPT: TEXT`. Whatever a variable or a command holds is `$` in a NAME.
+//! Lists the other files that a script, a makefile or a package.json calls. Each line has one form:
+//! `. NAME`, `include NAME`, `SCRIPT: TEXT`. The value of a variable or a command is `$` in a NAME.
 
 use super::package;
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! Reads the targets that a makefile certainly has (GNU make's manual, chapters 3 to 6).
 //!
-//! Make is a programming language; this reads the part of it that needs no running. Whatever else a
-//! makefile holds (`include`, suffix rules, computed names, `define`, rules under a condition,
-//! `MAKEFLAGS`, `vpath`) makes the answer "unknown", because a target that only make can see must
-//! never count as missing. A pattern rule is a name with `%`, and `.DEFAULT`, which makes whatever
-//! nothing else does, is `%`.
+//! Make is a programming language; this reads the part of it that can be parsed without running it.
+//! Anything else (`include`, suffix rules, computed names, `define`, rules under a condition,
+//! `MAKEFLAGS`, `vpath`) makes the answer "unknown". So a target that only make can find never
+//! counts as missing. A pattern rule is a name with `%`, and so is `.DEFAULT`, which makes any
+//! target without a rule.
 
 use std::collections::BTreeSet;
 use vplan_base::word::has_word;
@@ -171,7 +171,7 @@ fn names(list: &str) -> Vec<&str> {
     names
 }
 
-/// Variables that change what make reads, or where it looks.
+/// Variables that change which files make reads, or where it searches.
 const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 
 /// Whether a word sets, or begins to set, one of them: `MAKEFLAGS`, `MAKEFLAGS+=-r`, `VPATH:=src`.

@@ -129,7 +129,7 @@ fn folders(glob: &Glob) -> impl Iterator<Item = RepoPath> {
     named.filter(|folder| !folder.is_root() && !is_kept(folder))
 }
 
-/// Whether a path is of what git or vplan itself keeps.
+/// Whether a path belongs to git or to vplan itself.
 fn is_kept(path: &RepoPath) -> bool {
     is_record(path.as_bytes()) || path.segments().any(|name| name == b".git")
 }
@@ -173,8 +173,8 @@ mod tests {
     proptest! {
         #![proptest_config(config(512))]
 
-        /// One pass over the files finds what looking at every file with every glob finds,
-        /// whichever of them count.
+        /// One pass over the files gives the same result as testing every file with every glob,
+        /// whichever files count.
         #[test]
         fn as_one_by_one(
             (globs, files) in selections().prop_flat_map(|lists| {

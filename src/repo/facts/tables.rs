@@ -4,8 +4,8 @@
 use toml::de::{DeTable, DeValue};
 use vplan_base::path::RepoPath;
 
-/// Returns the parts of a table of a file, none if the file has no such table; equal parts mean the same.
-/// `None` when the file cannot be read.
+/// Returns the parts of a table of a file; empty if the file has no such table. Equal parts mean
+/// the same. `None` if the file cannot be read.
 pub fn table(path: &RepoPath, bytes: &[u8], key: &str) -> Option<Vec<String>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let name = path.name();
@@ -17,7 +17,7 @@ pub fn table(path: &RepoPath, bytes: &[u8], key: &str) -> Option<Vec<String>> {
     if name.ends_with(b".toml") {
         let document = DeTable::parse(text).ok()?;
         let document = document.get_ref();
-        // What a workspace says for all of its members is theirs, too.
+        // The values that a workspace shares apply to all of its members, too.
         let shared = document
             .get("workspace")
             .and_then(|w| as_table(w.get_ref()));

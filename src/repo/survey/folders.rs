@@ -1,5 +1,5 @@
-//! Finds globs that name a folder. A glob selects files, so what only names the folder selects
-//! nothing, whatever changes in it: a condition never holds, and a reused pass has no inputs.
+//! Finds globs that name a folder. A glob selects files, so one that names only the folder selects
+//! nothing: a condition never holds, and a cached pass has no inputs.
 
 use crate::load::Site;
 use std::cell::LazyCell;
@@ -105,8 +105,8 @@ pub fn find(
     Ok(texts)
 }
 
-/// Returns the places where a glob is written, and whether it excludes there; the line that uses it
-/// where it is not written in the contract itself.
+/// Returns the places of a glob in the text, and whether it excludes there. If it is not written in
+/// the contract itself, returns the line that uses it.
 pub(super) fn label_places(sources: &Sources, used: &UsedGlob<'_>) -> Vec<(Place, bool)> {
     let draft = front::lower_within(
         sources,
@@ -147,7 +147,7 @@ pub(super) fn used(contract: &Contract) -> Vec<UsedGlob<'_>> {
     for condition in &contract.conditions {
         let (source, line) = (condition.place.source, condition.line);
         match &condition.test {
-            // What excludes nothing makes these hold for more changes, not for fewer.
+            // An exclusion without effect makes these hold for more changes, not for fewer.
             Test::ChangedAny(selection)
             | Test::ChangedAll(selection)
             | Test::ChangedOnly(selection) => {

@@ -1,5 +1,5 @@
-//! Finds globs that are read otherwise than they look: `[id]` is one character, not a directory of
-//! that name, and a blank in braces belongs to the name.
+//! Finds globs that mean something other than they seem to: `[id]` is one character, not a
+//! directory of that name, and a blank in braces belongs to the name.
 
 use super::folders::{UsedGlob, label_places, used};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use vplan_base::source::Sources;
 use vplan_base::word::{quote_pattern, visible};
 use vplan_contract::Contract;
 
-/// A glob that is read otherwise than it looks.
+/// A glob that means something other than it seems to.
 pub const MISREAD_GLOB: Code = Code("vplan::repository::misread_glob");
 
 /// How a glob looks.
@@ -22,10 +22,9 @@ struct Look<'c> {
     blanks: bool,
 }
 
-/// Reports an error for each glob that does not select one of these files, and looks as if it did.
-/// `is_there`: whether such a file is in the work tree.
-/// `is_whole`: the files are all that the repository has, so that a blank in braces is an error
-/// unless a file has it.
+/// Reports an error for each glob that does not select one of these files, and seems to.
+/// `is_there`: whether such a file is in the work tree. `is_whole`: the files are all of the
+/// repository's. Then a blank in braces is an error unless a file has it.
 pub fn find<'f>(
     contract: &Contract,
     sources: &Sources,

@@ -16,7 +16,7 @@ use vplan_plan::Step;
 
 /// A directory that does not exist.
 pub(super) const MISSING_DIRECTORY: Code = Code("vplan::repository::missing_directory");
-/// A program that is not found where the system would look for it.
+/// A program that is missing where the system would search for it.
 pub(super) const PROGRAM_NOT_FOUND: Code = Code("vplan::repository::program_not_found");
 
 /// A whole command in quotes, which is one word.
@@ -30,16 +30,16 @@ const MADE: &str = "if another check makes it, say so with `produces`";
 /// The files that count as present.
 pub(super) struct Tree<'a> {
     site: &'a Site,
-    /// With `--pure`, where git can say so: every path that git does not ignore, and the folders
-    /// of these. Everything on the disk otherwise.
+    /// With `--pure` and a working git: every path that git does not ignore, and their folders.
+    /// `None`: everything on the disk.
     pure: Option<(BTreeSet<RepoPath>, BTreeSet<RepoPath>)>,
     /// The globs of conditions that a file matches on this machine.
     matched: BTreeSet<Glob>,
 }
 
 impl<'a> Tree<'a> {
-    /// Returns what is on the disk, or with `pure` only what git does not ignore: a copy of the
-    /// repository on another machine has the same.
+    /// Uses the files on the disk, or with `pure` only those that git does not ignore: a copy of
+    /// the repository on another machine has the same.
     pub(super) fn of(site: &'a Site, contract: &Contract, pure: bool) -> Self {
         let git = site.git.as_ref().ok().filter(|_| pure);
         let pure = git.and_then(|git| git.present().ok()).map(|files| {
@@ -86,8 +86,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether this path is missing in a folder that is present. In a folder that is not, such as
-    /// `node_modules/.bin`, it may well be installed or built where the check runs.
+    /// Whether this path is missing in an existing folder. A missing folder, such as
+    /// `node_modules/.bin`, may be installed or built later.
     fn lacks(&self, path: &RepoPath) -> bool {
         let mut around = path.ancestors();
         around.pop();
@@ -104,7 +104,7 @@ pub(super) struct Started<'a> {
 }
 
 impl<'a> Started<'a> {
-    /// Returns all of it; where something else starts what its check starts, the check alone.
+    /// Returns all of it. If another entry starts the same command as a check, only the check.
     fn all(&self) -> impl Iterator<Item = &'a (&'a Check, Step)> {
         let words: BTreeSet<(&str, Option<&[u8]>)> = self
             .checks

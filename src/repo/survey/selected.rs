@@ -1,5 +1,5 @@
 //! Finds checks that no request can select, and checks that add nothing to another. Decided from
-//! the contract alone, and only where certain.
+//! the contract alone, and only if certain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::Env;

@@ -29,10 +29,10 @@ pub struct Uncovered {
     pub tracked: usize,
     /// The files that no condition mentions, sorted.
     pub files: Vec<RepoPath>,
-    /// The same files: whole directories (`dir/**`) where nothing in them is mentioned, with the
-    /// number of files.
+    /// The same files, grouped with their number: whole directories (`dir/**`) if nothing in them
+    /// is mentioned.
     groups: Vec<(String, usize)>,
-    /// Those of them that decide what checks do: the file, what it is, and the check.
+    /// Those of them that define checks: the file, its kind, and the check.
     defining: Vec<(RepoPath, String, String)>,
 }
 
@@ -72,7 +72,7 @@ pub fn uncovered(contract: &Contract, git: &Git, root: &Path) -> Result<Uncovere
     })
 }
 
-/// Returns the files that decide what a check does, each once, with the first such check.
+/// Returns the files that define checks, each once, with the first such check.
 fn defining(
     contract: &Contract,
     root: &Path,

@@ -1,4 +1,4 @@
-//! What came back of a try, however it was carried.
+//! The outcome of a remote try, for any transport.
 
 use super::lost::Lost;
 use std::any::Any;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use vplan_away::answer::LeftFile;
 use vplan_os::process::stop::StopRequest;
 
-/// The names in the folder of a try: the files, the order, and what comes back.
+/// The names in the folder of a try: the files, the order, and the outcome.
 pub const WORK: &str = "work";
 pub const ORDER: &str = "vplan/order.json";
 pub const ANSWER: &str = "answer.json";
 pub const LOG: &str = "log";
 pub const OUT: &str = "out";
 
-/// Fetches what a step has left from where it is.
+/// Fetches the outputs of a remote step.
 pub(super) trait Fetch {
     /// Fetches the contents of these files into a folder.
     ///
@@ -22,7 +22,7 @@ pub(super) trait Fetch {
     fn fetch(&self, left: &[LeftFile], to: &Path, stop: &StopRequest) -> Result<(), Lost>;
 }
 
-/// What came back: the answer, and a folder of what else did.
+/// The answer to an order, and a folder of the files that came with it.
 pub(super) struct Back<'t> {
     /// The bytes of the answer.
     pub answer: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Back<'t> {
     pub engine: &'static str,
     /// The machine that executed it, as the server names it.
     pub worker: Option<String>,
-    /// Fetches what the step has left, where that did not come with the answer.
+    /// Fetches the outputs of the step, if they did not come with the answer.
     pub products: Option<&'t dyn Fetch>,
 }
 

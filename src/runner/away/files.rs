@@ -31,9 +31,9 @@ pub struct SentFiles {
     pub sizes: Vec<u64>,
 }
 
-/// Returns the files that a step depends on, as any machine can have them: what its `inputs`, `requires`
-/// and `unchanged` select, and its program where that is in the repository; without what it makes itself.
-/// `stats`: the digests that are known.
+/// Returns the files that a step depends on, without machine-specific ones and its own outputs.
+/// That is the selection of `inputs`, `requires` and `unchanged`, and its program if it is in the
+/// repository. `stats`: known digests.
 ///
 /// # Errors
 /// Why they cannot be sent.
@@ -52,7 +52,7 @@ pub fn given(
         .flatten()
         .next()
         .map_or(&b""[..], Word::as_bytes);
-    // Where it is not found, the answer says so.
+    // If it is not found, the answer reports that.
     if let Ok((program, _)) = resolve(root, search, &step.dir, word) {
         let real = program.path.canonicalize().ok();
         let both = [Some(program.path), real].into_iter().flatten();

@@ -1,5 +1,5 @@
-//! The transport that copies folders: each try has a folder of its own below one that the operator names,
-//! in which a vplan of its own executes it.
+//! The transport that copies folders: each try has a separate folder below one that the operator
+//! names, where another vplan executes it.
 
 use super::back::{ANSWER, Back, ORDER, OUT, WORK};
 use super::lost::Lost;
@@ -51,7 +51,7 @@ impl FolderTransport {
         Self { dir, binary, pool }
     }
 
-    /// Carries an order there, and back what came of it.
+    /// Sends an order, and fetches the outcome.
     ///
     /// # Errors
     /// Nothing came back.

@@ -1,4 +1,4 @@
-//! Executes a try of a step elsewhere: sends it what it depends on, and takes what comes back.
+//! Executes a try of a step remotely: sends its inputs, and takes its outputs.
 //!
 //! INVARIANT (no answer, no pass): a try counts only by an answer with its nonce and the digest of
 //! its order. Files that the step left are accepted only with the content that the answer lists.
@@ -70,7 +70,7 @@ impl Transport {
         }
     }
 
-    /// Returns the reason why nothing is sent, where that is known at the start.
+    /// Returns the reason why nothing is sent, if it is known at the start.
     fn down(&self) -> Option<&str> {
         match self {
             Transport::Folder(_) => None,
@@ -79,7 +79,7 @@ impl Transport {
         }
     }
 
-    /// Says what the operator asked of it that the report's reader is to know.
+    /// Returns the operator's settings that the report should mention.
     fn remarks(&self) -> Vec<(&'static str, String)> {
         match self {
             Transport::Folder(_) => Vec::new(),
@@ -115,7 +115,7 @@ pub struct Sent<'s> {
     pub max_output: u64,
     /// By which it is stopped.
     pub stop: &'s StopRequest,
-    /// What is in the tree, if that is known.
+    /// The content of the tree, if it is known.
     pub tree: Option<&'s Snapshot>,
     /// Keeps the log.
     pub keep_log: &'s dyn Fn(&std::path::Path) -> io::Result<()>,
@@ -123,7 +123,7 @@ pub struct Sent<'s> {
     pub began: &'s dyn Fn(),
 }
 
-/// What came of a try elsewhere.
+/// The outcome of a remote try.
 #[derive(Debug)]
 pub struct CameBack {
     /// Its evidence, and further facts that the runner has.
@@ -132,7 +132,7 @@ pub struct CameBack {
     pub confined: Option<Confined>,
     /// How far it is known that it depends on its `inputs` alone.
     pub inputs: Option<InputsBasis>,
-    /// Where it was executed, or why it has to be here.
+    /// The place where it was executed, or why it must be this machine.
     pub place: Place,
     /// The program that was started there.
     pub program: Option<ProgramRecord>,
@@ -178,7 +178,7 @@ impl<'a> Away<'a> {
         })
     }
 
-    /// Returns where a step is executed that is not sent because nothing is; `None` where steps are sent.
+    /// If no step is sent, returns the place for all steps, with the reason.
     #[must_use]
     pub fn down(&self) -> Option<Place> {
         self.transport.down().map(|why| place_unanswered(&why))

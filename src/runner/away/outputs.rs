@@ -1,4 +1,4 @@
-//! What a step has left elsewhere, taken into the repository: all of it as the answer lists it, or nothing.
+//! Copies the outputs of a remote step into the repository: all that the answer lists, or none.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,10 +12,10 @@ use vplan_os::process::writable::{copy_in, link_in};
 use vplan_os::scratch;
 use vplan_store::reuse::content::copy;
 
-/// Takes the files that an answer lists from where they lie.
+/// Copies the files that an answer lists from a folder.
 ///
 /// # Errors
-/// They are not what is listed: then nothing is taken. One of them cannot be written. For people.
+/// The files differ from the list: then none is taken. A file cannot be written. For people.
 pub(super) fn take(root: &Root, from: &Path, left: &[LeftFile]) -> Result<(), String> {
     if left.is_empty() {
         return Ok(());

@@ -10,7 +10,8 @@ use vplan_os::process::attempt::AttemptResult;
 use vplan_plan::StepIndex;
 use vplan_run::event::Event;
 
-/// The time that a service has to die of what a step did, before the step's end is its own.
+/// Grace period after a step's end: a service that dies within it may have died because of the
+/// step.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 impl Drive<'_, '_, '_> {

@@ -111,7 +111,7 @@ impl Drive<'_, '_, '_> {
             (pool, buffer, doorbell, *round),
         );
         self.awaited = self.awaited.saturating_sub(answers);
-        // Whatever these steps do without it says nothing.
+        // Without the service, their results would mean nothing.
         for (step, busy) in &mut self.busy {
             let wants = |name: &&str| self.plan.step(*step).with.iter().any(|s| s.name == **name);
             if dead.iter().any(wants) {

@@ -100,7 +100,7 @@ enum Is {
     New,
     /// A file that did not exist, and that a condition or a setting of a step selects.
     Appeared,
-    /// A file that none of them may change.
+    /// No step may change the file.
     Forbidden,
 }
 

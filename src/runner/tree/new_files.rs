@@ -13,8 +13,8 @@ pub(super) const AGAIN: &str =
 /// Maximum number of proposed lines.
 const MOST: usize = 3;
 
-/// Proposes lines for new files. None of them ignores a folder of the change, or a file in a folder
-/// from which one is gone: that one may have been renamed.
+/// Proposes lines for new files. No line ignores a folder of the change, or a file in a folder from
+/// which another one is gone: it may have been renamed.
 pub(super) struct NewFileLines<'a> {
     now: &'a Snapshot,
     /// Files that changed during the run, or are gone.

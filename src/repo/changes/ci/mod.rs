@@ -1,5 +1,5 @@
-//! Finds the base of a change in CI: the branch that it goes into or the default branch, as the
-//! system and its event name it. Where that cannot be determined, no smaller change is assumed.
+//! Finds the base of a change in CI: the target branch or the default branch, as the system and its
+//! event name it. If that cannot be determined, no smaller change is assumed.
 
 pub mod event;
 pub mod system;
@@ -38,8 +38,8 @@ pub enum Compared {
 /// name the default branch.
 ///
 /// # Errors
-/// No system is known, or this clone does not have what the system names. HEAD is never assumed
-/// instead.
+/// The system is unknown, or this clone lacks the commit that the system names. HEAD is never
+/// assumed instead.
 pub fn compared(
     git: &Git,
     lookup: Lookup<'_>,
@@ -331,8 +331,8 @@ impl Here<'_> {
         }))
     }
 
-    /// Returns the merge base with a named commit; the empty tree where there is nothing in common.
-    /// `branch`: what to fetch where the history is cut off before it.
+    /// Returns the merge base with a named commit; the empty tree without a common ancestor.
+    /// `branch`: the branch to fetch if the history is cut off before it.
     fn since(&self, commit: &Oid, named: &Named, branch: &str) -> Result<Oid, ChangeError> {
         base::common(self.git, commit, &self.head, &CommitCache::nowhere())?.ok_or_else(|| {
             ChangeError::CiBaseMissing {

@@ -44,9 +44,9 @@ pub struct Merge {
     pub commit: String,
     /// Its reference, where it has one.
     pub reference: Option<String>,
-    /// Its first parent, where it is known: the branch.
+    /// Its first parent, the branch, if it is known.
     pub first: Option<String>,
-    /// Its second parent, where it is known: the change.
+    /// Its second parent, the change, if it is known.
     pub second: Option<String>,
 }
 
@@ -101,7 +101,7 @@ const GITHUB: &[&str] = &[
 /// The variable of its event file.
 pub(crate) const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
-/// Returns the kind of the job; `None` where no system is known.
+/// Returns the kind of the job; `None` if the system is unknown.
 #[must_use]
 pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
@@ -113,7 +113,7 @@ pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
         .map(|system| system.job(text))
 }
 
-/// Returns the variables that identify a system, for the message that none is known.
+/// Returns the variables that identify a system, for the message about an unknown one.
 pub fn signs() -> impl Iterator<Item = &'static str> {
     let github = GITHUB.iter().take(1).copied();
     github.chain(SYSTEMS.iter().map(|system| system.one("signs")))

@@ -34,7 +34,7 @@ use vplan_store::grpc::messages::{
 };
 use vplan_store::grpc::{Connection, RemoteAddress, digest_of};
 
-/// The time to connect, and to say what the server can do.
+/// Time limit for connecting, and for the server's capabilities.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The time in which a server answers that takes a cancellation.
 const CANCEL: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ const UPLOADS: u32 = 2;
 const MORE_LOG: u64 = 64 << 10;
 /// Limit of a message from the server, in bytes.
 const MOST_SAID: usize = 4096;
-/// The variable that each machine has, where an action has none of its own.
+/// The variable that every machine has, for an action without its own.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 const CAPABILITIES: &str = "/build.bazel.remote.execution.v2.Capabilities/GetCapabilities";
@@ -58,7 +58,7 @@ const WAIT: &str = "/build.bazel.remote.execution.v2.Execution/WaitExecution";
 const CANCEL_OPERATION: &str = "/google.longrunning.Operations/CancelOperation";
 const QUEUED: i32 = 2;
 
-/// What an operator says of a server.
+/// The operator's settings for a server.
 #[derive(Clone, Debug)]
 pub struct ReapiSettings {
     /// Where it is.
@@ -189,7 +189,7 @@ impl ReapiTransport {
         }
     }
 
-    /// Says what the operator asked of it that the report's reader is to know.
+    /// Returns the operator's settings that the report should mention.
     pub(super) fn remarks(&self) -> Vec<(&'static str, String)> {
         let ReapiSettings {
             insecure,
@@ -211,7 +211,7 @@ impl ReapiTransport {
         remarks
     }
 
-    /// Has an order executed there, and fetches what came of it.
+    /// Executes an order on the server, and fetches the outcome.
     pub(super) fn carry(
         &self,
         sent: &SentOrder<'_>,
@@ -259,7 +259,8 @@ impl ReapiTransport {
         self.came(*response, order, stop)
     }
 
-    /// Uploads what a try needs and has it executed, again where something failed that may not fail twice.
+    /// Uploads the inputs of a try and executes it; repeats that after errors that may be
+    /// temporary.
     fn execute(
         &self,
         input: &Input<'_>,
@@ -730,7 +731,7 @@ fn clipped(text: &str) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Returns what a server says, for people.
+/// Returns the server's message, for people.
 fn said(status: &Status) -> String {
     let message = visible(clipped(status.message()).as_bytes());
     format!("{:?}: {message}", status.code())

@@ -72,8 +72,8 @@ impl Tree {
     pub fn of(mut entries: Vec<(RepoPath, TreeEntry)>) -> Self {
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut all = Folders::default();
-        // The root, and the folders down to the one of the file before. What lies in a folder follows each other:
-        // its paths begin alike.
+        // The root, and the folders down to that of the previous file. The content of a folder is
+        // contiguous, since its paths begin alike.
         let mut open = vec![OpenFolder::default()];
         for (path, entry) in entries {
             let mut folders: Vec<&[u8]> = path.segments().collect();
