@@ -3,9 +3,9 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
 
-/// A property is tried with so many cases, the same ones on every machine and in every run, so that
-/// what fails for one fails for all. `PROPTEST_CASES` and `PROPTEST_RNG_SEED` ask for more and for
-/// others.
+/// Each property is tried with the given number of cases, the same ones on every machine and in
+/// every run. So a failure can be reproduced anywhere. `PROPTEST_CASES` and `PROPTEST_RNG_SEED`
+/// request more cases, and other ones.
 #[must_use]
 pub fn config(cases: u32) -> Config {
     Config {

@@ -1,6 +1,6 @@
-//! Generates globs, paths and selections, and says what the right answer is: strategies, a
-//! reference matcher that shares nothing with the real one, and the oracle that the property tests
-//! and the fuzz target call.
+//! Generates globs, paths and selections, and decides the right answer: strategies, a reference
+//! matcher that shares nothing with the real one, and the oracle for the property tests and the
+//! fuzz target.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -365,7 +365,8 @@ fn ranges(members: &[(char, bool)]) -> Vec<(char, char)> {
     }
 }
 
-/// Makes a path from a glob, as the choices say; each literal is kept with three chances of four.
+/// Makes a path from a glob, by the choices; each literal stays with a probability of three in
+/// four.
 #[must_use]
 pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
     let mut choices = choices.iter().copied().map(usize::from);
@@ -424,7 +425,7 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
 /// Compares the matcher of one glob with the reference, and the matcher of many with a loop over
 /// them.
 ///
-/// Both texts hold one thing a line: items of one list, with a `!` in front of those that exclude;
+/// Both texts hold one thing a line: items of one list, with a `!` before those that exclude;
 /// paths. The same items are also given to the index one by one, so that each is distinguished.
 ///
 /// # Errors

@@ -260,8 +260,8 @@ pub fn name() -> impl Strategy<Value = String> {
         .prop_filter("a tag", |name| !name.starts_with("tag:"))
 }
 
-/// The text of a string or an argument: words with everything in them that means something
-/// somewhere. Without bidirectional controls, which a contract may only hold escaped.
+/// The text of a string or an argument: words with any special characters. Without bidirectional
+/// controls, which a contract may only contain escaped.
 pub fn text() -> impl Strategy<Value = String> {
     let odd = select(vec![
         "'",
@@ -629,7 +629,7 @@ fn format_block() -> impl Strategy<Value = (&'static str, Vec<&'static str>)> {
     vec(line, 1..6).prop_map(|lines| ("format own", lines))
 }
 
-/// A contract without errors of syntax; what it says need not make sense.
+/// A contract without errors of syntax; it need not make sense.
 pub fn contract() -> impl Strategy<Value = Contract> {
     vec(top(), 0..6).prop_map(|lines| Contract(joined([line(words(&["vplan", "1"]))], lines)))
 }

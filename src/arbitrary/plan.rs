@@ -79,7 +79,7 @@ pub fn command(text: &str) -> Command {
     }
 }
 
-/// A named check `run true` with the settings of a check that says nothing else.
+/// A named check `run true` without further settings.
 #[must_use]
 pub fn plain_check(id: &str) -> Check {
     Check {
@@ -231,7 +231,7 @@ fn service() -> Service {
     }
 }
 
-/// Levels, networks, what may be read outside, and `on`; most checks say nothing of these.
+/// Levels, networks, readable places outside, and `on`; most checks set none of these.
 const CONFINED: [(&str, &str, &[&str], &str); 10] = [
     ("none", "on", &[], ""),
     ("none", "on", &[], ""),
@@ -719,7 +719,7 @@ pub fn varied() -> impl Strategy<Value = Compilation> {
                     all.push(selection.clone());
                 }
             }
-            // Files whose names sort elsewhere once they have a `./` in front.
+            // Files whose names sort differently with a `./` before them.
             let odd = ["0", "@0", "docs/-1", "docs/0"];
             let odd = odd.map(|path| ChangedFile::modified(&repo_path(path)));
             let mut globs = globs_of(&all);

@@ -128,7 +128,7 @@ struct Process {
     attempt: u32,
     started: u64,
     behaviour: Behaviour,
-    /// The time of its end if nothing else happens, and whether that is its own end.
+    /// The time of its end if nothing else happens, and whether it ends by itself.
     ends: u64,
     own_end: bool,
     signal: &'static str,
@@ -266,13 +266,12 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     text + &journal.line(report.duration_ms, end)
 }
 
-/// Plays a case in virtual time. Of several events at one moment, `choose` takes one (it gets their
-/// number); it also says, by choosing 0 of 4, when an event of mere time comes in between. In every
-/// other millisecond the machine gets [`Event::InstantComplete`].
+/// Plays a case in virtual time. Of several events at one moment, `choose` picks one (it gets their
+/// number). It also decides, by returning 0 of 4, when an event of time alone comes in between. In
+/// every other millisecond the machine gets [`Event::InstantComplete`].
 ///
 /// # Errors
-/// The machine requests what makes no sense, requests nothing although it is not done, or never
-/// ends.
+/// The machine makes an invalid request, requests nothing although it is not done, or never ends.
 pub fn play(
     case: &Case,
     incidents: &Incidents,

@@ -1,4 +1,4 @@
-//! What comes back of an order, and when it counts.
+//! The answer to an order, and when it counts.
 
 use super::order::{Order, VERSION};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub enum NoAnswer {
     /// It is one to another try.
     #[error("it is the answer to another order")]
     OtherOrder,
-    /// It says that the step left what it may not leave.
+    /// It lists a file that the step must not leave.
     #[error("it says that the step left `{0}`, which is nothing that it may leave")]
     Product(RepoPath),
 }
@@ -84,7 +84,7 @@ impl StepAnswer {
         Self::decode_named(bytes, order, &order.digest())
     }
 
-    /// Reads the answer to an order whose digest is known. Never panics.
+    /// Parses the answer to an order whose digest is known. Never panics.
     ///
     /// # Errors
     /// Why it is none that counts.

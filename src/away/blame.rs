@@ -1,4 +1,4 @@
-//! What the failure of a server that executes steps means: a table, total.
+//! Maps every failure of a server that executes steps to a reaction: a total table.
 
 /// What is done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub mod code {
     /// The call was cancelled.
     #[cfg(test)]
     pub(crate) const CANCELLED: i32 = 1;
-    /// Also what a client says of a server that is gone.
+    /// Clients also report this for a server that is gone.
     pub const UNKNOWN: i32 = 2;
     /// The request is invalid.
     pub(crate) const INVALID_ARGUMENT: i32 = 3;

@@ -1,7 +1,7 @@
 //! Steps that are executed elsewhere: which ones may be, what is sent, and which answer counts.
 //!
-//! What executes a step elsewhere is vplan itself (`vplan step`), so that what it has seen means there what
-//! it means here. Who carries an order there and an answer back moves files and bytes, and nothing else.
+//! A remote step is executed by vplan itself (`vplan step`), so that its evidence means the same as
+//! here. The transport only moves files and bytes.
 
 #![forbid(unsafe_code)]
 

@@ -112,7 +112,7 @@ impl Order {
     /// Reads one. Never panics.
     ///
     /// # Errors
-    /// Why it is none, or none for this vplan.
+    /// Why it is not an order, or not one for this vplan.
     pub fn decode(bytes: &[u8]) -> Result<Self, NoOrder> {
         #[derive(Deserialize)]
         struct Head {

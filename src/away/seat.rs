@@ -1,5 +1,5 @@
-//! Which steps may be executed elsewhere: a function of the plan and of what the operator granted, not of
-//! what happened, so that two runs of a plan send the same steps.
+//! Decides which steps may run remotely. This depends only on the plan and the operator's grants,
+//! not on events, so that two runs of a plan send the same steps.
 
 use vplan_base::machine::On;
 use vplan_base::word::visible;
@@ -24,8 +24,8 @@ pub enum Why {
     Granted(&'static str),
 }
 
-/// Returns for each step of a plan, in plan order, why it is executed here; `None` where it may be
-/// elsewhere. `granted`: why what the operator grants a step keeps it here.
+/// Returns for each step of a plan, in plan order, why it is executed here; `None` if it may run
+/// remotely. `granted`: why the operator's grants to a step keep it here.
 #[must_use]
 pub fn seats(plan: &Plan, granted: &dyn Fn(&Step) -> Option<&'static str>) -> Vec<Option<Why>> {
     let order = Order::new(plan);
@@ -48,7 +48,7 @@ fn seat(
         return Err(Why::Granted(why));
     }
     let before = order.bound_before(index);
-    // What starts no command makes nothing.
+    // A step without a command makes nothing.
     let mut before = before.iter().map(|index| plan.step(*index));
     let other = before.find(|other| other.argv.is_some() && !makes_only_inputs(other, step));
     other.map_or(Ok(()), |other| {

@@ -113,7 +113,7 @@ impl std::str::FromStr for Digest {
     }
 }
 
-/// A writer that keeps only the SHA-256 of what is written.
+/// A writer that computes the SHA-256 of its input, without storing it.
 #[derive(Clone, Debug, Default)]
 pub struct Hasher(sha2::Sha256);
 

@@ -22,8 +22,8 @@ impl Carried {
         all
     }
 
-    /// Applies a part. `None` when it is no `cd` or `export`, leaves the repository, or goes where
-    /// only a shell knows (`cd`, `cd -`, `cd ~`, any with a `CDPATH`).
+    /// Applies a part. `None` if it is not a `cd` or `export`, leaves the repository, or depends on
+    /// the shell (`cd`, `cd -`, `cd ~`, any with a `CDPATH`).
     pub fn follow(&mut self, link: &Link) -> Option<()> {
         match link {
             Link::ChangeDirectory { cd } => {
@@ -39,8 +39,8 @@ impl Carried {
         Some(())
     }
 
-    /// Applies a text of a list that consists of nothing but `cd` and `export`. `None` when it
-    /// holds anything else, or something that cannot be followed; then nothing has changed.
+    /// Applies a text of a list if it has only `cd` and `export`. `None` if it has anything else,
+    /// or a part that cannot be applied; then nothing has changed.
     pub fn follow_all(&mut self, unsupported: &Unsupported) -> Option<()> {
         if unsupported.chain.is_empty() {
             return None;

@@ -159,7 +159,8 @@ impl Unsupported {
 }
 
 impl Link {
-    /// Whether it starts nothing, and changes where or with what the parts after it run.
+    /// Whether it starts nothing, and only changes the directory or the variables of the parts
+    /// after it.
     #[must_use]
     pub fn is_carried(&self) -> bool {
         matches!(self, Link::ChangeDirectory { .. } | Link::Export { .. })
@@ -193,8 +194,8 @@ fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
             }
         })
         .collect();
-    // A program whose name reads as an assignment must not become one, nor one whose name is the
-    // mark that other languages have in front of a value.
+    // Quotes a program whose name reads as an assignment, or is the mark that other languages put
+    // in front of a value.
     let mut words = words.peekable();
     if let Some(first) = words.next() {
         let assignment = first

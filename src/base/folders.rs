@@ -5,7 +5,7 @@ use super::word::Word;
 use super::workspace::{FoundMembers, WorkspaceQuery};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an `each` asks of the repository.
+/// A question of an `each` about the repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EachQuestion {
     /// `in-folders`
@@ -14,7 +14,7 @@ pub enum EachQuestion {
     Workspace(WorkspaceQuery),
 }
 
-/// Folders of a repository: a glob of whole names, and the files that each of them holds.
+/// A query for folders: a glob of whole names, and the files that each folder must have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FolderQuery {
     /// The names, from the root; `None` is any.
@@ -34,7 +34,7 @@ pub enum FolderError {
     NoStar,
 }
 
-/// What is known of folders: the answer to each question.
+/// The known answers to questions about folders.
 pub type FolderAnswers = BTreeMap<EachQuestion, FoundMembers>;
 
 /// The separator of a glob and the files, where a question is written as one text.

@@ -1,6 +1,6 @@
-//! A graph of things that come before others, or wait for others: what is on a cycle, the shortest
-//! cycles, and orders. It stays as large as its statements: "each of these before each of those" is
-//! one node.
+//! A graph of things that come before others, or wait for others: the things on a cycle, the
+//! shortest cycles, and orders. Its size is that of its statements: "each of these before each of
+//! those" is one node.
 //!
 //! Linear while there is no cycle; the search for the shortest one starts when there is.
 
@@ -218,7 +218,7 @@ impl<I: Index> Graph<I> {
             if let Some(found) = self.cycle_through(start, &inside, limit, budget) {
                 best = Some(found);
             }
-            // What no longer leads anywhere goes with it.
+            // Nodes that no longer lead anywhere are removed with it.
             let mut dead = vec![start];
             while let Some(gone) = dead.pop() {
                 inside[gone] = false;

@@ -31,7 +31,7 @@ pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
 }
 
-/// What follows the name of an `each` over packages where the name of the package is meant.
+/// The suffix after the name of an `each` over packages, for the name of the package.
 const NAME_OF: &str = ".name";
 
 /// Returns the name of the `each` whose package a placeholder names: `pkg` of `pkg.name`.
@@ -78,7 +78,7 @@ pub struct ServiceHole<'t> {
     pub range: Range<usize>,
     /// The service, where it is named.
     pub service: Option<&'t str>,
-    /// What of it.
+    /// The kind of its value.
     pub what: Given,
 }
 
@@ -289,7 +289,7 @@ impl Values {
             behind = range.end;
             match escape {
                 Escape::Nothing => filled.push_str(value),
-                // What is below the root has no name in front.
+                // For the root (`.`), the slash is dropped too.
                 Escape::Glob if value == "." && is_at_slash(text, behind, &filled) => behind += 1,
                 Escape::Glob => filled.push_str(&super::glob::escape::escape(value)),
                 Escape::Regex => filled.push_str(&regex::escape(value)),

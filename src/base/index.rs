@@ -4,8 +4,8 @@
 use std::marker::PhantomData;
 
 /// Ends vplan because it contradicts itself. The command line reports it as `vplan::internal`, exit
-/// 1 (never a pass); records that were written stay. Only for what no input can cause: what comes
-/// from a file or a caller is checked where it is read and has an error of its own.
+/// 1 (never a pass); records that were written stay. Only for states that no input can cause: input
+/// from a file or a caller is checked when it is read, and has its own errors.
 #[expect(
     clippy::panic,
     reason = "the one place; the command line makes exit 1 of it"

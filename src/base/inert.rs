@@ -40,10 +40,10 @@ pub fn without_escapes(text: &str) -> String {
 }
 
 /// Disarms the workflow commands in a text for people, which CI systems execute from a log's lines.
-/// GitHub's runner obeys a line that begins with `::` after blanks, and `##[` anywhere in a line, the
-/// agent of Azure Pipelines `##vso[` in any case; all comparisons ignore invisible characters, and a
-/// carriage return ends a line, too. The first gets a bar in front, the others a space inside.
-/// Everything else stays, line for line.
+/// GitHub's runner obeys a line that begins with `::` after blanks, and `##[` anywhere in a line;
+/// the agent of Azure Pipelines obeys `##vso[` in any case. All comparisons ignore invisible
+/// characters, and a carriage return ends a line, too. The first gets a bar in front, the others a
+/// space inside. Everything else stays, line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -56,7 +56,7 @@ pub fn without_commands(text: &str) -> String {
     out
 }
 
-/// Disarms the workflow commands in a JSON document, whose value stays the same. No line of one
+/// Disarms the workflow commands in a JSON document without changing its value. No line of JSON
 /// begins with `::`, and `##[` and `##vso[` occur only inside strings, where a bracket can be
 /// escaped.
 #[must_use]
@@ -79,8 +79,8 @@ pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow
     Cow::Owned(out)
 }
 
-/// Disarms the workflow commands in a KDL document, whose value stays the same. Differs from JSON
-/// in how a bracket is escaped.
+/// Disarms the workflow commands in a KDL document without changing its value. Differs from JSON in
+/// how a bracket is escaped.
 #[must_use]
 pub fn kdl_without_commands(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
@@ -96,8 +96,8 @@ pub fn dot_without_commands(document: &str) -> String {
     out
 }
 
-/// Disarms the workflow commands in the text between two single quotes of a shell, whose value stays
-/// the same: the quotes are closed and opened again inside a command.
+/// Disarms the workflow commands in the text between two single quotes of a shell without changing
+/// its value: the quotes are closed and opened again inside a command.
 #[must_use]
 pub fn quoted_without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -119,8 +119,8 @@ fn begins_command(line: &str) -> bool {
     shown.next() == Some(':') && shown.next() == Some(':')
 }
 
-/// Writes another text for each `[` after `##` or `##vso`; `signs`: how far the text before goes
-/// towards that, then at its end (see [`signs_after`]).
+/// Replaces each `[` after `##` or `##vso`. `signs`: how much of that the preceding text matches,
+/// and at the end how much this text matches (see [`signs_after`]).
 fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String) {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
@@ -137,8 +137,8 @@ fn break_brackets(text: &str, bracket: &str, signs: &mut usize, out: &mut String
     *signs = signs_at_end(rest, *signs);
 }
 
-/// Returns how far the end of a text goes towards `##vso`, regardless of ignored characters, when
-/// what precedes it goes as far as `before`.
+/// Returns how much of `##vso` the end of a text matches, without ignored characters. `before`: how
+/// much the preceding text matches.
 fn signs_at_end(text: &str, before: usize) -> usize {
     let kept = text.trim_end_matches(|c| "#vVsSoO\u{17f}".contains(c) || is_overlooked(c));
     let end = text.strip_prefix(kept).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Reduces names to what they look like: without case, accents and invisible characters, and with
-//! the Latin letter for each letter of another script that has its form. Two different names of one
+//! Reduces names to their appearance: without case, accents and invisible characters, and with a
+//! Latin letter for each letter of another script that looks like it. Two different names with one
 //! skeleton are hard to tell apart.
 //!
 //! The table has the letters of Unicode's confusables (UTS 39) that occur in names of files: those
@@ -30,7 +30,7 @@ const ALIKE: [(&str, &str); 5] = [
 /// Latin letters with accents, each group after its letter.
 const ACCENTED: &str = "aàáâãäåāăą cçćĉċč dď eèéêëēĕėęě gĝğġģ hĥ iìíîïĩīĭį jĵ kķ lĺļľ nñńņň oòóôõöōŏő rŕŗř sśŝşš tţť uùúûüũūŭůűų wŵ yýÿŷ zźżž";
 
-/// Returns what a name looks like; the name itself where it is plain.
+/// Returns the skeleton of a name; a plain name is its own.
 #[must_use]
 pub fn skeleton(name: &str) -> Cow<'_, str> {
     if is_plain(name.as_bytes()) {
@@ -56,7 +56,7 @@ pub fn skeleton(name: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a name is its own skeleton, as far as its bytes tell.
+/// Whether the bytes of a name show that it is its own skeleton.
 #[must_use]
 pub fn is_plain(name: &[u8]) -> bool {
     name.iter().all(|b| b.is_ascii() && !b.is_ascii_uppercase())

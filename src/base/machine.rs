@@ -1,4 +1,4 @@
-//! A machine: what a step that is executed elsewhere asks a server for.
+//! A machine: the requirements of a remote step, for a server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -66,7 +66,7 @@ fn is_inner(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')
 }
 
-/// Matches from the left, each piece between two `*` where it comes first: no later place can be
+/// Matches each piece between two `*` at its first occurrence from the left: no later place can be
 /// better.
 fn matches_part(pattern: &str, part: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {

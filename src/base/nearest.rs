@@ -11,7 +11,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     nearest_within(word, known, &Cell::new(usize::MAX))
 }
 
-/// The help of a message about an unknown word: the nearest known one, or what else to do.
+/// The help of a message about an unknown word: the nearest known one, or an alternative.
 pub fn suggest<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -330,7 +330,7 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
     Ok(())
 }
 
-/// Splits `host:port`, where a host in brackets may hold colons.
+/// Splits `host:port`; a host in brackets may contain colons.
 fn split_port(host: &str) -> (&str, Option<&str>) {
     let from = host.rfind(']').unwrap_or(0);
     match host.get(from..).and_then(|tail| tail.rfind(':')) {

@@ -131,8 +131,8 @@ impl RepoPath {
         above.and_then(Self::from_exact).unwrap_or_default()
     }
 
-    /// Returns where a symlink at this path leads by its text; `None` where that could be outside, or
-    /// depends on other links.
+    /// Returns the target of a symlink at this path, by its text alone; `None` if that could be
+    /// outside, or depends on other links.
     #[must_use]
     pub fn leads_to(&self, target: &[u8]) -> Option<RepoPath> {
         let mut folder = Some(self.folder());

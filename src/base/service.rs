@@ -36,7 +36,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// The time that a service has to become ready, in milliseconds, unless it says another one.
+    /// The default time for a service to become ready, in milliseconds.
     pub const TIMEOUT_MS: u64 = 60_000;
 
     /// Returns each text that may have placeholders.

@@ -286,7 +286,7 @@ macro_rules! table {
             /// The whole table, in order.
             pub const ALL: &'static [Row] = &[$(Row::$row,)*];
 
-            /// Returns what the table says of it.
+            /// Returns its row of the table.
             #[must_use]
             pub fn setting(self) -> &'static Setting {
                 match self {

@@ -1,4 +1,5 @@
-//! Reads tables that are files: rows of columns, for people who know the subject and no Rust.
+//! Reads tables from files. They have rows of columns, for people who know the subject but not
+//! Rust.
 
 /// The rows of a table with `N` columns, which ` | ` separates: all lines but empty ones and those that
 /// begin with `#`. Of a row that lacks columns these are empty; the last column holds the rest.

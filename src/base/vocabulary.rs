@@ -293,9 +293,9 @@ exit_codes! {
     Terminated = 143, "interrupted";
 }
 
-/// A word as a document has it, which any version of vplan or any other program may have written: one of the
-/// vocabulary, or other text. Reading refuses none, so that a record with a later version's word
-/// can be shown; what decides anything asks for [`Open::known`]. It is text wherever text is wanted.
+/// A word of a document, which any version of vplan or any other program may have written: one of
+/// the vocabulary, or other text. Reading accepts any text, so that a record with a later version's
+/// word can be shown; decisions use [`Open::known`]. It compares and serialises as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open<T> {
     /// A word of the vocabulary.
@@ -315,7 +315,7 @@ impl<T: Vocabulary> Open<T> {
     }
 }
 
-/// As text, whatever is known.
+/// Compares as text, also for known words.
 impl<T: Vocabulary + Eq> Ord for Open<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.deref().cmp(other)

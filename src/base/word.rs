@@ -207,9 +207,9 @@ pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Makes foreign bytes safe to show on one line: what [`is_unsafe_to_show`] becomes `\n`, `\t`,
-/// `\u{…}`, an invalid byte becomes `\xHH`. Everything that vplan prints and did not write itself
-/// goes through here.
+/// Makes foreign bytes safe to show on one line: characters of [`is_unsafe_to_show`] become `\n`,
+/// `\t`, `\u{…}`, an invalid byte becomes `\xHH`. Everything that vplan prints and did not write
+/// itself goes through here.
 #[must_use]
 pub fn visible(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();

@@ -35,8 +35,8 @@ pub enum Manifest {
     Uv,
 }
 
-/// The files of a workspace: its own, those of each package, and those next to its
-/// own on which all packages depend.
+/// The files of a workspace: its own, those of each package, and the files next to its own that all
+/// packages depend on.
 type Files = (&'static str, &'static str, &'static [&'static str]);
 
 impl Manifest {
@@ -103,7 +103,7 @@ impl Manifest {
         self.files().2
     }
 
-    /// Whether a file with this name may say what packages a workspace has, or which use which.
+    /// Whether a file with this name may define the packages of a workspace, or their dependencies.
     #[must_use]
     pub fn is_read(name: &[u8]) -> bool {
         let is = |manifest: Self| {
@@ -165,7 +165,7 @@ impl WorkspaceQuery {
     }
 }
 
-/// A folder that an `each` asks for; of a package also what its manifest says.
+/// A folder that an `each` asks for; for a package, with the data of its manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     /// The name of the package; empty for a folder that was requested by its name.
@@ -184,7 +184,8 @@ pub struct FoundMembers {
 }
 
 impl FoundMembers {
-    /// Adds what else was found: its folders, and what it says that those of here use.
+    /// Adds the results of another question: its folders, and the dependencies that it reports for
+    /// these.
     pub fn merge(&mut self, other: Self) {
         self.manifest = self.manifest.or(other.manifest);
         for (folder, member) in other.members {

@@ -1,4 +1,4 @@
-//! Says what differs between two baselines: what is known is not asked for.
+//! Compares two baselines: a known finding weakens the contract.
 
 use super::known::Baseline;
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ pub struct Baseline {
     entries: BTreeSet<KnownEntry>,
 }
 
-/// A known finding, or a known failing test.
+/// A known finding or failing test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KnownEntry {
     /// The name of the check that has it.
@@ -70,7 +70,7 @@ impl Baseline {
         self.entries.is_empty()
     }
 
-    /// Returns the digest of what it lists, whatever its layout.
+    /// Returns the digest of its entries, independent of the layout.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let listed: BTreeSet<(&str, &Digest)> = (self.entries.iter())
@@ -79,7 +79,7 @@ impl Baseline {
         Digest::of_value(&listed)
     }
 
-    /// Returns what it lists, by check; `origin`: the list and where it was read, for people.
+    /// Returns the entries, by check; `origin`: its name and where it was read, for people.
     #[must_use]
     pub fn known(&self, origin: String) -> KnownFindings {
         let mut checks: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();

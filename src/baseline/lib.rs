@@ -10,9 +10,9 @@
 //! test "unit" format="pytest" name="t.py::test_a" fingerprint="sha256:…"
 //! ```
 //!
-//! Only the check and the fingerprint (`check::baseline`) decide; the rest is for people. An entry
-//! that was made up excuses nothing that is not of exactly its content, and nothing at all before
-//! it is at the base of a change.
+//! Only the check and the fingerprint (`check::baseline`) decide; the rest is for people. An
+//! invented entry excuses only a finding with exactly its content, and nothing at all before it is
+//! at the base of a change.
 
 #![forbid(unsafe_code)]
 

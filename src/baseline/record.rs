@@ -38,8 +38,8 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// Returns the checks whose commands are given the changed files: what they do not find may be in
-/// files that they did not look at.
+/// Returns the checks whose commands get the changed files as arguments: they may miss findings in
+/// other files.
 #[must_use]
 pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
     contract
@@ -50,13 +50,13 @@ pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
         .collect()
 }
 
-/// Makes the baseline after a run: for each check of the run whose output was read whole, exactly
-/// what the run has found; the entries of all others stay.
+/// Makes the baseline after a run. Each check of the run whose output was parsed completely gets
+/// exactly its findings; the entries of all others stay.
 ///
-/// A check that did not run, could not be run, was stopped, crashed, or whose output was not read
-/// whole keeps its entries and gets none. `old` is the baseline before, `plan` the one that was
-/// executed last. `checks` names the checks that are recorded; all of the run where it is empty.
-/// Of `partial` checks ([`partial_checks`]) entries are added and none removed.
+/// A check keeps its entries and gets none if it did not run, could not be run, was stopped,
+/// crashed, or had its output cut. `old` is the baseline before, `plan` the one that was executed
+/// last. `checks` names the checks to record; empty for all of the run. For `partial` checks
+/// ([`partial_checks`]), entries are only added.
 ///
 /// Pure: it looks at the report only. `vplan init --try` records its trial with it.
 #[must_use]
@@ -141,7 +141,7 @@ fn changed(
                 }
                 let fingerprints: BTreeSet<_> =
                     found.iter().map(|e| e.fingerprint.clone()).collect();
-                // An entry that stays keeps its words, so that a review shows what is new.
+                // A remaining entry keeps its text, so that a review shows only new ones.
                 let words = |e: &KnownEntry| fingerprints.contains(&e.fingerprint);
                 let kept: Vec<KnownEntry> = old
                     .entries()

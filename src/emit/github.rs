@@ -4,9 +4,10 @@
 //! environment. The job of the verdict checks out nothing. So it merges only artifacts of this run,
 //! and nothing that a commit brought along.
 //!
-//! The program is built outside of the repository, so that no file of it has a say in that. An artifact
-//! has no modes, so that the program is made one again. How long steps took in an earlier run decides who
-//! runs what, and nothing else. A job that runs again replaces what it kept.
+//! The program is built outside of the repository, so that no file of it can influence the build.
+//! Artifacts have no modes, so the program is made executable again. The recorded times of an
+//! earlier run only decide how steps are distributed. A job that runs again replaces its stored
+//! files.
 
 use super::options::{BaseFrom, EmitOptions};
 use super::template::{Value, block};

@@ -1,8 +1,8 @@
 //! Writes the pipeline of GitLab CI: a file of its own, or one that another pipeline includes.
 //!
 //! Its stages are those that every pipeline has. The job of the verdict refuses a repository that
-//! tracks records: what it merges are the artifacts of this pipeline.
-//! The program is built outside of the repository, so that no file of it has a say in that.
+//! tracks records: it must merge only artifacts of this pipeline. The program is built outside of
+//! the repository, so that no file of it can influence the build.
 
 use super::options::{EmitOptions, Shards};
 use super::template::{Value, block};

@@ -41,7 +41,7 @@ pub fn text(options: &EmitOptions) -> String {
     ]);
     values.fold(head + template, |text, (name, value)| {
         let place = format!("<<{name}>>");
-        // On a line of its own it takes whole lines, or none.
+        // A placeholder on a line of its own is replaced by whole lines, or by none.
         let text = text.replace(&format!("\n{place}\n"), &format!("\n{value}"));
         text.replace(&place, &value)
     })

@@ -1,5 +1,5 @@
-//! The options of an emitted file. What is free text in them consists of characters that mean
-//! nothing to YAML, to a shell, or to the expressions of a CI system.
+//! The options of an emitted file. Free text in them consists of characters that mean nothing to
+//! YAML, to a shell, or to the expressions of a CI system.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl Target {
 /// The number of shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// As many as keep each of them within `AUTO_TARGET`, `AUTO_MOST` at most.
+    /// As many as needed to keep each of them within `AUTO_TARGET`, but at most `AUTO_MOST`.
     Auto,
     /// Always so many.
     Fixed(u32),
@@ -78,7 +78,7 @@ pub enum BaseFrom {
     Variable(String),
 }
 
-/// Where the vplan comes from that the jobs start.
+/// The source of the vplan that the jobs start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramFrom {
     /// The first job builds it, from the revision that two variables of the project name.
@@ -97,7 +97,7 @@ pub enum LeastCoverage {
     Full,
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct EmitRequest<'a> {
     /// `--shards`.
@@ -147,7 +147,7 @@ fn wrong<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, Op
 }
 
 impl EmitOptions {
-    /// Checks what the command line says.
+    /// Checks the options of the command line.
     ///
     /// # Errors
     /// An option that the target does not have, a number of shards that it does not take, a text
@@ -204,7 +204,7 @@ impl EmitOptions {
         self.shards
     }
 
-    /// Returns where the revision comes from that a change is compared with.
+    /// Returns the source of the base revision.
     #[must_use]
     pub fn base_from(&self) -> &BaseFrom {
         &self.base_from

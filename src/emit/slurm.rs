@@ -1,9 +1,9 @@
 //! Writes the script for Slurm. Without arguments, the script plans, submits an array of shards and
 //! a merge job, and waits for the merge job.
 //!
-//! All nodes see the work tree at the same place. The exit code is that of the verdict, which two
-//! things must say: the job, and the file that the job wrote. So nothing that `sbatch` makes of its
-//! options is taken for a pass.
+//! All nodes must have the work tree at the same path. The exit code is that of the verdict, and
+//! two things must agree on it: the job, and the file that the job wrote. So no behaviour of
+//! `sbatch` can be taken for a pass.
 
 use super::options::EmitOptions;
 use super::template::Value;

@@ -1,6 +1,6 @@
 //! What the templates of all targets share.
 
-/// A place of a template, `<<NAME>>`, and what is written there. No option can hold the sign.
+/// A placeholder of a template, `<<NAME>>`, and its value. No option can contain that mark.
 pub(crate) type Value = (&'static str, String);
 
 /// A text, where it is wanted.

@@ -1,5 +1,4 @@
-//! Records the change and the gate that a subject began with, and finds what was lost of them
-//! since.
+//! Records the change and the gate at the start of a subject, and finds what was lost since.
 
 pub use super::entry::Began;
 use super::entry::{Exhausted, Propagate, SubjectEntry, Terms};

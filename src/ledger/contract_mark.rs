@@ -1,8 +1,8 @@
 //! Remembers the contract of a subject: a round under another one completes nothing.
 //!
-//! A check that the contract had when the subject began must stay as it was, and one that was added
-//! later must stay; else a person has to accept the contract. A contract that only grows costs one
-//! more round.
+//! A check that the contract had when the subject began must stay unchanged, and one that was added
+//! later must not be removed. Otherwise a person must accept the contract. A contract that only
+//! grows costs one more round.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -63,7 +63,7 @@ pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
         Some(newer) if newer > VERSION => return Err(Unusable::Newer(newer)),
         _ => return Err(damaged(&"it does not say its version")),
     }
-    // The digest is of what is written there, whatever a later version adds to it.
+    // The digest covers the text of the file, including fields of later versions.
     let found = value.get("ledger").map(Digest::of_value);
     let document: LedgerDocument = serde_json::from_value(value).map_err(|e| damaged(&e))?;
     if found.as_ref() != Some(&document.digest) {

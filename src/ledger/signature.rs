@@ -1,5 +1,5 @@
-//! Computes the signature of a failure, by which two failures are the same: from what failed, not
-//! from when, how long, how often or where on this machine.
+//! Computes the signature of a failure, which identifies equal failures: by what failed, not by
+//! time, duration, count or place on this machine.
 
 use serde::Serialize;
 use std::collections::BTreeSet;

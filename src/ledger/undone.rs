@@ -93,8 +93,8 @@ pub struct Undone {
 }
 
 /// Returns the work in the traces that is undone; `differs` returns whether a file differs from the
-/// base now. Where a trace does not know all of its files, those that it knows decide. `None`:
-/// nothing is undone.
+/// base now. If a trace does not list all of its files, the listed ones decide. `None`: nothing is
+/// undone.
 #[must_use]
 pub fn undone<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,

@@ -67,8 +67,8 @@ pub(super) fn encode_entry(entry: &LockEntry, newline: &str) -> String {
     format!("{name}{} \\{newline} {}", first.concat(), rest.concat())
 }
 
-/// Writes a string: plain where possible, raw where it holds quotes or backslashes, with escapes
-/// where it holds characters that are not shown.
+/// Writes a string: plain if possible, raw if it contains quotes or backslashes, with escapes if it
+/// contains characters that are unsafe to show.
 fn string(name: Option<&str>, text: &str) -> String {
     // A raw string that begins with two quotes would open several lines.
     let is_raw = text.contains(['"', '\\']) && !text.starts_with("\"\"") && text != "\"";

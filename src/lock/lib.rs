@@ -20,9 +20,9 @@
 //! who can compute one too, but against mistakes: any change by hand or by a merge is detected
 //! offline, at its place.
 //!
-//! vplan reads a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings of
-//! several lines and keywords have nothing to do in a lock and are errors. The reader is that of
-//! plan files (`plan::kdl::text`), which says why.
+//! vplan supports a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings
+//! of several lines and keywords are errors in a lock. The reader is that of plan files
+//! (`plan::kdl::text`), which has the reasons.
 
 #![forbid(unsafe_code)]
 

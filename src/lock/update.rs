@@ -40,7 +40,7 @@ fn edits(old: &str, read: &Read, lock: &Lock) -> Vec<Edit> {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let mut wanted: BTreeMap<Key, _> = entries(lock).into_iter().map(|e| (e.key(), e)).collect();
     let mut edits = Vec::new();
-    // The end of each entry that stays; the version, without a key, precedes all of them.
+    // The end of each remaining entry; the version, without a key, precedes all of them.
     let mut anchors: BTreeMap<Option<Key>, usize> = BTreeMap::new();
     let mut has_version = false;
     for piece in &read.pieces {
@@ -123,7 +123,7 @@ fn insertion(
     }
 }
 
-/// Removes a node: with its whole line where nothing else is on it.
+/// Removes a node, with its whole line if it is alone there.
 fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     let is_blank = |c: char| c == ' ' || c == '\t';
     let comments = comments_inside(old, read, piece.span, newline);
@@ -172,7 +172,7 @@ fn comments_inside(old: &str, read: &Read, span: Span, newline: &str) -> String 
 }
 
 fn apply(old: &str, mut edits: Vec<Edit>) -> String {
-    // Stable: what is inserted at one place stays in its order.
+    // The sort is stable, so insertions at one place stay in order.
     edits.sort_by_key(|e| (e.span.start, e.span.end));
     let mut new = String::with_capacity(old.len());
     let mut at = 0;

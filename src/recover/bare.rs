@@ -123,9 +123,9 @@ fn refusal(refusal: Refusal) -> String {
     format!("{}: {}", refusal.recovery_rule, refusal.reason)
 }
 
-/// Makes a plan like [`plan_of_words`], where ` && ` makes a conjunction, ` | ` makes a command
-/// that cannot be expressed, and `NAME=value` may come in front; `cd DIR` and `export NAME=value`
-/// have their meaning, and `set -e` changes the shell.
+/// Makes a plan like [`plan_of_words`]. ` && ` makes a conjunction, ` | ` makes a command outside
+/// the grammar, and `NAME=value` may come first. `cd DIR` and `export NAME=value` have their usual
+/// meaning, and `set -e` changes the shell.
 #[cfg(test)]
 pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
     use vplan_base::command::{Link, Unsupported, UnsupportedReason};

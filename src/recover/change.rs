@@ -12,8 +12,8 @@ pub struct Change {
     pub steps: Vec<Step>,
 }
 
-/// Replaces `gone` by `ids` among the predecessors of a step, in the order of the plan. Of these,
-/// those of `prepare` only prepare; all do where `gone` only did.
+/// Replaces `gone` by `ids` among the predecessors of a step, in the order of the plan. Those in
+/// `prepare` only prepare; all of them do if `gone` only did.
 pub(super) fn replace_predecessor(
     step: &mut Step,
     gone: &str,

@@ -40,17 +40,17 @@ pub fn advice_questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
     failure::advice_questions(step, code)
 }
 
-/// Returns advice about the names that a failed step's command asks for, where they are the cause:
-/// what is missing, what is near, the file. In vplan's own words, with plain names only.
+/// Returns advice about the names that a failed step's command requests, if they are the cause: the
+/// missing name, similar ones, and the file. In vplan's own words, with plain names only.
 #[must_use]
 pub fn advice(step: &Step, code: FailureCode, stderr: &[u8], facts: &Facts) -> Option<String> {
     failure::advice(step, code, stderr, facts)
 }
 
-/// Repairs what is certain to fail before anything runs: classifies
-/// from facts alone and applies rules until none applies. The answers to [`preflight_questions`]
-/// must be among `facts`; those that the repair depended on are recorded in the plan. A step whose
-/// repair is refused stays unchanged.
+/// Repairs steps that are certain to fail, before anything runs: classifies from facts alone and
+/// applies rules until none applies. The answers to [`preflight_questions`] must be among `facts`;
+/// those that the repair depended on are recorded in the plan. A step whose repair is refused stays
+/// unchanged.
 #[must_use]
 pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     preflight::repair(plan, facts)
@@ -63,8 +63,8 @@ pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
 }
 
 /// Returns the facts that [`preflight()`] depends on and that are not among `facts` yet. Call it
-/// until it returns none: questions depend on the answers so far, so that a plan without faults
-/// costs no more than reading a makefile or a package.json.
+/// until it returns none: questions depend on the answers so far. So a plan without errors only
+/// costs reading a makefile or a package.json.
 #[must_use]
 pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     preflight::needed(plan, facts)

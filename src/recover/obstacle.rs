@@ -1,4 +1,4 @@
-//! What keeps a rule from rewriting a plan.
+//! Reasons why a rule cannot rewrite a plan.
 
 use thiserror::Error;
 use vplan_base::path::RepoPath;

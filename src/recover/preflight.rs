@@ -20,16 +20,16 @@ const IMPLICIT: &[&str] = &[
     ".y", ".l", ".w", ",v",
 ];
 
-/// Applies rules until none applies to a failure that is certain (see [`super::preflight()`]).
+/// Applies rules until none applies to a certain failure (see [`super::preflight()`]).
 pub(super) fn repair(plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     let repaired = apply(plan, facts, &mut consulted);
     recorded(repaired, facts, &consulted)
 }
 
-/// Applies the rules, and adds the questions whose answers had a say in that, known or not.
+/// Applies the rules, and adds the questions whose answers they depended on, whether known or not.
 fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Plan {
-    // Each rewrite is a step on its own, with the digests on both sides of it; but a plan of a
+    // Each rewrite is recorded separately, with the digests before and after it. But a plan with a
     // thousand of them is neither copied nor hashed a thousand times.
     let is_sealed = plan.digest.is_some();
     let mut growing = None;
@@ -119,9 +119,9 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     }
 }
 
-/// Returns the facts that [`repair`] may depend on and that are not known yet: also those of the
-/// parts that conjunctions will be split into. First what a makefile or package.json declares; only
-/// where a name is missing, the facts that decide on its step, because they need git.
+/// Returns the unknown facts that [`repair`] may depend on, including those of the parts that
+/// conjunctions will be split into. The declarations of a makefile or package.json come first. Only
+/// if a name is missing, the facts that decide about its step are added, because they need git.
 pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();

@@ -72,7 +72,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Returns what differs from its last kept pass, where that is the reason.
+    /// Returns the difference from its last cached pass, if that is the reason.
     #[must_use]
     pub fn difference(&self) -> Option<Difference> {
         let file = |path: &RepoPath| Difference::file(FileChange::Changed, path.as_bytes());

@@ -203,9 +203,10 @@ fn differing<'n>(now: &'n [(Word, Digest)], then: &'n [(Word, Digest)]) -> BTree
 
 /// Returns the digest of all settings that may influence how a step ends.
 ///
-/// Left out is what cannot: its name, why and from where it is in the plan, its place, what its end
-/// means for others, what it waits for (that is [`Parts::predecessors`]), and further tries, since
-/// only a pass of the first one is kept. Everything else counts, the time limit included.
+/// Settings without influence are omitted: its name, the reasons and sources of its place in the
+/// plan, its position, the effect of its end on others, what it waits for (that is
+/// [`Parts::predecessors`]), and further tries, since only a pass at the first try is cached.
+/// Everything else counts, including the time limit.
 #[must_use]
 pub fn settings(step: &Step) -> Digest {
     let mut deciding = Step {
@@ -315,7 +316,8 @@ pub fn depends_on(step: &Step) -> Vec<Selection> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns the globs of the folders of `tool-path`, whose programs a step may execute where its reads are held to.
+/// Returns the globs of the `tool-path` folders, whose programs a step with confined reads may
+/// execute.
 fn tool_globs(step: &Step) -> Vec<Glob> {
     let folders = step.tool_path.iter();
     let folders = folders.filter(|folder| step.sandbox >= SandboxLevel::Files && !folder.is_root());

@@ -1,5 +1,5 @@
-//! Lists the files that a step depends on, as its last kept pass left them: to name what changed
-//! since, and to tell what passes of the step wrote from what others left.
+//! Lists the files that a step depends on, as its last cached pass left them. They name the changes
+//! since, and show which files the step's own passes wrote.
 
 use super::key::Print;
 use super::touched::TouchedFile;

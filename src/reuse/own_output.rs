@@ -1,14 +1,14 @@
-//! Decides what of a step's own inputs a pass has written, and whether another run may begin where
+//! Finds the inputs that a pass has written itself, and decides whether another run may begin where
 //! that pass ended.
 //!
-//! A build folder and a test runner's cache are read and written by the same command. Only what git
-//! ignores can be such an output: of everything else a change is a change of the tree. A pass is
-//! kept for the state in which it began: the same run from there gives the same. It is kept also
-//! for the state that it left, if all that it changed is new or was left by passes of the same step
-//! before: then it began with nothing but its own memory of passes. A file that a failed run, another
-//! check or a person left, and that the pass read before it wrote it, may be why it passed
-//! (`pytest --lf` runs only what failed): then the step passes once more from where it ended, before
-//! a pass replaces it there.
+//! A build folder and a test runner's cache are read and written by the same command. Only files
+//! that git ignores can be such an output: a change of any other file is a change of the tree. A
+//! pass is cached for the state in which it began: the same run from there gives the same result.
+//! It is also cached for the state that it left, if all files that it changed are new or were left
+//! by passes of the same step: then it began with nothing but its own memory of passes. But the
+//! pass may depend on a file that it read before it wrote it, and that a failed run, another check
+//! or a person left (`pytest --lf` runs only failed tests). Then the step must pass once more from
+//! where it ended, before a pass replaces it there.
 
 use super::key::Print;
 use super::listing::Listing;
@@ -32,9 +32,9 @@ pub fn may_be_output(
     }
 }
 
-/// Returns the first file that a pass changed and that neither it nor passes before it had made:
-/// then its result may come from what others left there. `then`: the files of the last kept pass of
-/// the same step, with the same settings.
+/// Returns the first file that a pass changed and that neither it nor earlier passes had made: its
+/// result may depend on files of others. `then`: the files of the last cached pass of the same
+/// step, with the same settings.
 #[must_use]
 pub fn inherited<'t>(touched: &'t [TouchedFile], then: Option<&Listing>) -> Option<&'t RepoPath> {
     let is_own = |path: &RepoPath, before: &Print| then.is_some_and(|t| t.has_left(path, before));

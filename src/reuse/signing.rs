@@ -1,4 +1,4 @@
-//! Signs what is shared, and decides whose signature counts.
+//! Signs shared passes, and decides whose signatures are trusted.
 
 use data_encoding::HEXLOWER as HEX;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
@@ -38,7 +38,7 @@ impl Signer {
     /// Reads a private key: PKCS8, PEM.
     ///
     /// # Errors
-    /// It is none. For people; says nothing of the key.
+    /// It is not such a key. For people; reveals nothing of the key.
     pub fn from_pem(text: &str) -> Result<Self, String> {
         let key = SigningKey::from_pkcs8_pem(text.trim());
         key.map(Self).map_err(|_| {
@@ -61,7 +61,7 @@ impl Trust {
     /// Reads public keys: PEM blocks, with any lines of text between them.
     ///
     /// # Errors
-    /// One is none, or there is none. For people.
+    /// A block is not a key, or there is none. For people.
     pub fn from_pem(text: &str) -> Result<Self, String> {
         let mut keys = BTreeMap::new();
         let mut block: Option<String> = None;

@@ -1,9 +1,9 @@
 //! Divides paths into the sets that globs distinguish. Exact: all globs run as automata in
 //! parallel, as far as paths lead.
 //!
-//! The automata read characters, not bytes. That loses nothing: a path is one sequence of
-//! characters and stray bytes, no glob distinguishes stray bytes, and 0xff, which is always stray,
-//! represents all of them. Characters that no glob distinguishes are one letter.
+//! The automata read characters, not bytes. That loses nothing: a path is a sequence of characters
+//! and stray bytes, and no glob distinguishes stray bytes. 0xff, which is always stray, represents
+//! all of them. Characters that no glob distinguishes are one letter.
 
 mod alphabet;
 mod atom;

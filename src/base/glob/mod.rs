@@ -551,8 +551,8 @@ mod tests {
             },
         };
         let code = list(&["src/**", "!**/*.md"]);
-        // A name's exclusions stay inside it: another item may still select the file, and an
-        // excluded name excludes only what it selects.
+        // A named selection's exclusions apply inside it only: another item may still select the
+        // file. An excluded name excludes only the files that it selects.
         let beside = Selection {
             items: vec![named(false, &code), list(&["docs/**"]).items.remove(0)],
         };

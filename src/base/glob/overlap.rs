@@ -1,5 +1,5 @@
-//! Decides whether two globs can select the same path. Exact except for names such as `.` that no
-//! path has, where it errs towards yes.
+//! Decides whether two globs can select the same path. The result is exact, except that it may be
+//! "yes" because of names that no path has, such as `.`.
 
 use super::Glob;
 use super::automaton::machine::{Machine, Node, NodeIndex, Token};
@@ -21,9 +21,9 @@ crate::index!(ShapeIndex, "glob", "Position of a glob in its list.");
 crate::index!(RowIndex, "row", "Position of a row.");
 
 /// Returns which globs of `a` overlap with which of `b`, as groups: each of the first list with
-/// each of the second, both in the order of their lists. Every overlapping pair is in one group, and
-/// no other pair is in any. Thousands that meet thousands are a few groups where they meet the same.
-/// Globs come with what the groups call them by.
+/// each of the second, both in the order of their lists. Every overlapping pair is in one group,
+/// and no other pair is in any. If thousands of globs overlap with the same thousands, they form
+/// few groups. Globs come with their identifiers for the result.
 #[must_use]
 pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec<Group<'l, A, B>> {
     // Globs of `a` that overlap with the same ones are one row …

@@ -46,8 +46,8 @@ pub(crate) struct Class {
 }
 
 impl Class {
-    /// Whether the set holds a character; `None` is a byte that belongs to none, which only a
-    /// negated set holds.
+    /// Whether the set contains a character. `None` is a stray byte, which only a negated set
+    /// contains.
     pub(super) fn contains(&self, c: Option<char>) -> bool {
         c.is_some_and(|c| {
             self.ranges
@@ -110,12 +110,11 @@ impl Pattern {
         matches!(&*self.rest, [.., Segment::Any]) && self.matches(dir)
     }
 
-    /// Whether what is left of a path after the prefix matches the rest; `None` when nothing is
-    /// left.
+    /// Whether the part of a path after the prefix matches the rest of the pattern; `None` if no
+    /// part is left.
     ///
-    /// A mismatch goes back to the last `**` only: whatever an earlier one could take, the last one
-    /// can take as well. So each segment of the path meets each segment of the pattern once at
-    /// most.
+    /// A mismatch returns to the last `**` only: it can match everything that an earlier one could.
+    /// So each segment of the path is compared with each segment of the pattern at most once.
     pub(crate) fn matches_below(&self, path: Option<&[u8]>) -> bool {
         let (mut pattern, mut path) = (&*self.rest, path);
         let mut retry: Option<(&[Segment], &[u8])> = None;

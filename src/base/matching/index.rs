@@ -104,8 +104,8 @@ impl<'g> Index<'g> {
                 }
             }
         }
-        // Only now is the number of patterns of each key known. `packages/*/web/**` is better found
-        // by `web` than by `packages` when there are a thousand such globs.
+        // Only now is the number of patterns of each key known. With a thousand globs such as
+        // `packages/*/web/**`, the key `web` is better than `packages`.
         let crowded: Vec<bool> = later
             .iter()
             .map(|(_, pattern)| {

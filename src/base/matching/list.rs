@@ -136,8 +136,8 @@ impl<'g> Lists<'g> {
 struct Interner {
     globs: Table,
     lists: Table,
-    /// Named selections by their place in memory: looked up only, so that a shared one is walked
-    /// once however often, and through whatever other names, it is used.
+    /// Named selections by address, for lookups only: a shared one is walked once, however many
+    /// names and lists use it.
     named: BTreeMap<*const Selection, u32>,
 }
 

@@ -165,8 +165,7 @@ struct Tally {
     items: Vec<Hits>,
     /// The lists with hits.
     found: Vec<u32>,
-    /// For each list, where every file of some is wanted, whether it is one of them; and what was
-    /// seen of those.
+    /// For each list, whether it needs every selected file; and the files found for those.
     watched: Vec<bool>,
     seen: Vec<SeenBlock>,
 }

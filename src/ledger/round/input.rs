@@ -66,8 +66,8 @@ pub enum Scope {
 pub enum RoundResult {
     /// Reported by the caller, without a run.
     ByHand(Status),
-    /// A review of work that had passed changed nothing, and nothing ran again. It confirms the
-    /// files that the ledger knows, and no others.
+    /// A review of work that had passed changed nothing, and nothing ran again. It confirms only
+    /// the files that the ledger knows.
     Reviewed,
     /// Reported by a run.
     Run {

@@ -1,5 +1,6 @@
-//! Writes advice about a name that a command asks for and that its file does not declare: a goal of
-//! a makefile, a script of a package.json. It names what is missing, what is near, and the file.
+//! Writes advice about a name that a command requests and that its file does not declare: a goal of
+//! a makefile, a script of a package.json. It contains the missing name, similar ones, and the
+//! file.
 //!
 //! Names of the repository are foreign text: only plain ones are shown, so that none of them can
 //! read as an instruction.

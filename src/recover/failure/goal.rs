@@ -41,7 +41,7 @@ fn all_declared(scene: &Scene<'_>, layer: &Layer) -> bool {
             .all(|goal| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes)
 }
 
-/// Whether the repository is known to have no makefile where this layer looks for one.
+/// Whether the repository certainly has no makefile where this layer searches for one.
 pub(super) fn has_no_makefile(scene: &Scene<'_>, layer: &Layer) -> bool {
     let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
         return false;

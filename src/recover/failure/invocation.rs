@@ -1,4 +1,4 @@
-//! Returns the layers of a step's command, with what its environment says to make.
+//! Returns the layers of a step's command, with make's settings from its environment.
 
 use vplan_base::word::Word;
 use vplan_check::tool::layers;
@@ -22,11 +22,11 @@ fn lossy(word: &Word) -> String {
     String::from_utf8_lossy(word.as_bytes()).into_owned()
 }
 
-/// Variables that change what make reads, or where it looks.
+/// Variables that change which files make reads, or where it searches.
 const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 
-/// Whether the step passes such a variable to make: in front of the command, by `env`, as an
-/// operand, or from the caller's environment.
+/// Whether the step passes such a variable to make: before the command, by `env`, as an operand, or
+/// from the caller's environment.
 fn is_steered(step: &Step) -> bool {
     let sets = |word: &Word| {
         let word = String::from_utf8_lossy(word.as_bytes()).into_owned();

@@ -59,7 +59,7 @@ fn structure(name: &str) -> Option<fn(&Scene<'_>) -> Option<String>> {
     })
 }
 
-/// The function that says whether a line means something else.
+/// The function that decides whether a line has another meaning.
 fn unless(name: &str) -> Option<fn(&Scene<'_>, &Layer) -> bool> {
     match name {
         "script-exists" => Some(script::exists),

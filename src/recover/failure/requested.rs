@@ -55,8 +55,8 @@ impl RequestedNames {
         }
     }
 
-    /// Returns the names that the repository is known not to declare, in a file that it is known to
-    /// have.
+    /// Returns the names that the repository certainly does not declare, in a file that certainly
+    /// exists.
     #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
         let Some([now, _]) = self.questions() else {

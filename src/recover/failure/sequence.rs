@@ -1,7 +1,7 @@
 //! Recognises a cleanup between the producer of a file and the check that the file exists.
 //!
-//! The facts of a contract (`produces`, `cleans`) decide where they are given; the command itself
-//! otherwise.
+//! The statements of a contract (`produces`, `cleans`) decide if there are any; otherwise the
+//! command itself.
 
 use super::invocation::{Layer, Role, Tool, layers_of};
 use super::scene::{Scene, shown};
@@ -35,7 +35,7 @@ enum Part {
     Bystander,
 }
 
-/// A check with a cleanup in front of it, as `reorder-after-cleanup` needs it.
+/// A check after a cleanup, as `reorder-after-cleanup` needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
     /// The producer, unless it ran before the plan's first step.
@@ -152,7 +152,7 @@ fn matches(globs: &[Glob], path: &RepoPath) -> bool {
 
 fn part(step: &Step, path: &RepoPath) -> Part {
     if checked_path(step).is_some() {
-        // It only checks, whatever is declared of it.
+        // It only checks, even if the contract declares otherwise.
         return Part::Bystander;
     }
     match (step.produces.as_slice(), step.cleans.as_slice()) {
@@ -432,7 +432,7 @@ mod tests {
             ("make clean", &[], &["dist/**"], Part::Bystander),
             ("make", &["dist/**"], &["build/**"], Part::Cleanup),
             ("make", &["build/**"], &["build/**"], Part::Producer),
-            // It only reads, whatever is declared of it.
+            // It only reads, even if the contract declares otherwise.
             ("test -f build/x", &[], &["build/**"], Part::Bystander),
         ] {
             let mut step = plan_of_words(&[command]).steps.remove(0);

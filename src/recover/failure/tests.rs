@@ -1,4 +1,4 @@
-//! Tests against what real tools print, and against what must not be taken for it.
+//! Tests against the output of real tools, and against output that must not be taken for it.
 
 mod scripts;
 mod setup;
@@ -130,7 +130,7 @@ fn goals() {
                 "make: *** No rule to make target 'x'.  Stop.\n",
                 FAILED,
             ),
-            // A goal of the script, which is not what the command asks for.
+            // A goal that the script requests, not the command.
             (
                 "npm run e2e",
                 2,
@@ -488,7 +488,7 @@ fn what_a_command_asks_for() {
             Some((MakeGoal, "x y", Some(makefiles))),
         ),
         ("make -f b.mk ./x", Some((MakeGoal, "x", Some("b.mk")))),
-        // What goals there are is known of one file alone, and of what nothing else adds to.
+        // The goals are known only if a single file defines them.
         (
             "make -f a.mk -f b.mk x",
             Some((OtherGoal, "x", Some("b.mk"))),

@@ -102,7 +102,7 @@ fn without_escapes(text: &str) -> String {
 }
 
 /// Whether a whole line matches a template: literal text with `{asked}`, `{self}`, `{n}` (digits),
-/// `{word}` (no blanks) and `{any}` (anything, also nothing).
+/// `{word}` (no blanks) and `{any}` (anything, or nothing).
 pub(super) fn reads_as(text: &str, template: &str, names: Names<'_>) -> bool {
     let Some(rest) = template.strip_prefix('{') else {
         let literal = template.find('{').unwrap_or(template.len());

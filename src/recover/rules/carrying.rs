@@ -13,8 +13,8 @@ use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
 use vplan_plan::{Origin, Plan, Step};
 
-/// Removes the step and gives each step after it the directory and the variables. `None` when it is
-/// anything else, nothing comes after it, or its effect needs a shell.
+/// Removes the step and gives each step after it the directory and the variables. `None` if it is
+/// another kind of step, nothing comes after it, or its effect needs a shell.
 pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     let behind = case
         .plan

@@ -19,10 +19,10 @@ pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
 /// Returns the steps of the parts, still with the step's own id and constraints. Part of a request's
 /// command has the verb that it would have as a command of its own.
 ///
-/// `None` when a `cd` leaves the repository, goes where only a shell knows (`cd`, `cd -`, `cd ~`),
-/// or nothing follows it: its own success would no longer be verified. `None` too when a part
-/// changes the shell that runs the next one (`source .env && pnpm test`): alone, the next one would
-/// be another command. And `None` when no part can be expressed.
+/// `None` if a `cd` leaves the repository, depends on the shell (`cd`, `cd -`, `cd ~`), or nothing
+/// follows it: its own success would no longer be verified. Also `None` if a part changes the shell
+/// of the next one (`source .env && pnpm test`): alone, the next one would be another command. And
+/// `None` if no part fits the grammar.
 pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
     let chain = step.unsupported.as_ref()?.chain.as_slice();
     if chain.last()?.is_carried() {

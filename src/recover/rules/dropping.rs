@@ -65,8 +65,8 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, Obstacl
     })
 }
 
-/// Returns the steps that the failures at hand would drop, sooner or later. When no other step
-/// verifies anything, none of them may be dropped, whichever comes first.
+/// Returns the steps that the present failures would drop, sooner or later. If no other step
+/// verifies anything, none of them may be dropped, in any order.
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();

@@ -14,10 +14,9 @@ use vplan_base::word::Word;
 use vplan_plan::Coverage;
 use vplan_plan::bare::{bare_plan, plan_of_words};
 
-/// A leading `cd` inside the repository moves into the `dir` of what comes after it, and an
-/// `export` into its `env`. Of several commands after it each becomes a step, as with
-/// `split-conjunction`. In a bare list a `cd` or an `export` alone moves into all commands after
-/// it.
+/// A leading `cd` inside the repository moves into the `dir` of the commands after it, and an
+/// `export` into their `env`. Several commands become one step each, as with `split-conjunction`.
+/// In a bare list, a `cd` or an `export` alone moves into all commands after it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::HoistDirectory,
     fires_on: FailureCode::UnsupportedFormat,

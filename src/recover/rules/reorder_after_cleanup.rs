@@ -11,8 +11,8 @@ use vplan_base::vocabulary::RewriteRule;
 use vplan_plan::bare::plan_of_words;
 use vplan_plan::{Coverage, Plan, Step, StepIndex};
 
-/// The cleanups between a producer and the presence checks of what it makes move after all of those
-/// checks, and stay after them when steps run in parallel.
+/// The cleanups between a producer and the checks for its outputs move after all of those checks,
+/// and stay after them when steps run in parallel.
 pub const RULE: Rule = Rule {
     name: RewriteRule::ReorderAfterCleanup,
     fires_on: FailureCode::SequenceIssue,
@@ -114,7 +114,7 @@ fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
 }
 
 /// Adds the constraint that keeps the cleanup after the checks that used to follow it. Its
-/// predecessors stay in front.
+/// predecessors stay before it.
 fn behind_checks(index: StepIndex, plan: &Plan, found: &Misplaced) -> Step {
     let mut cleanup = plan.step(index).clone();
     let passed = found.checks.iter().filter(|c| **c > index);

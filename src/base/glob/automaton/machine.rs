@@ -74,7 +74,7 @@ impl<'a> Machine<'a> {
             .try_for_each(|pattern| self.add(pieces(pattern), number, most))
     }
 
-    /// Adds what lies below a directory.
+    /// Adds the nodes for paths below a directory.
     pub(crate) fn add_below(
         &mut self,
         dir: &'a RepoPath,

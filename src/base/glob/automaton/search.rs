@@ -158,10 +158,11 @@ impl<'m> Settling<'m> {
         }
     }
 
-    /// Decides sets where the states decide them, and removes states that can no longer matter: those of a
-    /// glob that selects whatever follows, except the accepting one, and those of globs that only decided
-    /// sets depend on. Without this, globs such as `**/x/**` would each remember that they have seen their
-    /// `x`, and a handful of them would be too many. `fates`: those of the state before.
+    /// Marks sets as decided if the states decide them, and removes states that no longer matter.
+    /// These are states of a glob that selects any continuation, except the accepting one, and of
+    /// globs that only decided sets depend on. Otherwise globs such as `**/x/**` would each
+    /// remember that they have matched their `x`, and a handful of them would give too many states.
+    /// `fates`: those of the previous state.
     fn settle(&mut self, (_, nodes, decided): &mut State, fates: &[Option<bool>]) {
         let Self {
             machine,

@@ -1,4 +1,4 @@
-//! Missing scripts of package managers: what they print, and what the facts say.
+//! Missing scripts of package managers: their output, and the facts.
 
 use super::*;
 
