@@ -23,11 +23,11 @@ pub(super) struct AddressFlags<'a> {
     pub code: &'static str,
     /// The code of a file that cannot be used.
     pub unreadable: &'static str,
-    /// Whether others on the way may read what is sent.
+    /// Whether an unencrypted address is allowed.
     pub insecure: bool,
     /// The file of the headers of each request.
     pub headers: Option<&'a Path>,
-    /// The files by which both ends know each other.
+    /// The certificates and keys of both ends.
     pub tls: &'a TlsFiles,
     /// The repository: anyone who can change it must not choose the trusted server.
     pub site: &'a Site,
@@ -105,7 +105,7 @@ fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> 
     })
 }
 
-/// Reads by which both ends know each other.
+/// Reads the certificates and keys of both ends.
 fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
     let read = |path: &Path| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -139,7 +139,7 @@ fn unreadable(path: &Path, of: &AddressFlags<'_>, why: &str) -> Failure {
     Failure::setup(of.unreadable, message)
 }
 
-/// Returns what names the host at the beginning of an address.
+/// Returns the host part at the beginning of an address.
 fn authority(address: &str) -> &str {
     address
         .split(['/', '\\', '?', '#'])

@@ -85,7 +85,7 @@ struct Changes<'w> {
     uses: Vec<String>,
 }
 
-/// What is wanted of a check.
+/// The requested changes to one check.
 #[derive(Default)]
 struct CheckChange<'w> {
     inputs: BTreeSet<&'w String>,
@@ -219,7 +219,7 @@ fn setting<'n, 'a>(node: &'n Node<'a>, keyword: Keyword) -> Option<&'n Node<'a>>
     nodes.find(|node| node.statement.keyword == keyword)
 }
 
-/// Finds the check whose name is at this place. Recursion is bounded by the cap on nesting.
+/// Finds the check whose name is at this place. The limit on nesting bounds the recursion.
 fn find<'n, 'a>(nodes: &'n [Node<'a>], place: Span) -> Option<&'n Node<'a>> {
     nodes.iter().find_map(|node| {
         let is_named = node.args.first().is_some_and(|name| name.span == place);

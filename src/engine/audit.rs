@@ -58,7 +58,7 @@ pub struct AuditRequest {
 /// A contract that was audited.
 #[derive(Debug)]
 pub struct AuditedContract {
-    /// What was found.
+    /// The findings of the audit.
     pub audited: Audited,
     /// The contract, with its sources.
     pub loaded: Loaded,
@@ -116,7 +116,7 @@ impl Engine<'_> {
         })
     }
 
-    /// Returns what the audit of an observed run has found. The run need not be over.
+    /// Returns the findings of an audit of an observed run, which may still be running.
     pub(super) fn observed_findings(
         &self,
         session: &Session,
@@ -301,7 +301,7 @@ impl Engine<'_> {
     }
 }
 
-/// A contract with what an audit found in it.
+/// A contract with the fixes of an audit, not yet written.
 #[derive(Debug)]
 pub struct Mended {
     /// The name of the contract file, for messages.
@@ -317,7 +317,7 @@ impl Mended {
     /// Writes it.
     ///
     /// # Errors
-    /// It cannot be written, or was changed meanwhile.
+    /// It cannot be written, or has changed meanwhile.
     pub fn write(&self) -> Result<(), Failure> {
         self.file.rewrite(self.new.as_bytes()).map_err(|e| {
             let message = format!("`{}` cannot be written: {e}", self.name);
@@ -326,7 +326,7 @@ impl Mended {
     }
 }
 
-/// Returns git, which knows the tracked files and those that it ignores.
+/// Returns git, which is needed to list tracked and ignored files.
 fn usable_git(site: &Site) -> Result<&Git, Failure> {
     let message = "an audit asks git which files it tracks, and this is no repository of git";
     let missing = || Failure::setup("vplan::audit::no_git", message);

@@ -56,7 +56,8 @@ pub(super) fn transport(
     Ok(Some(Transport::Folder(FolderTransport::new(dir, binary))))
 }
 
-/// Opens a server that executes steps, if the address is that of one, and asks it whether it can.
+/// Opens a server that executes steps, if the address is that of one, and requests its
+/// capabilities.
 #[cfg(feature = "remote")]
 fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>, Failure> {
     let flags = AddressFlags {
@@ -100,13 +101,14 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
     Ok(Some(Transport::Reapi(Box::new(server))))
 }
 
-/// The addresses that are known.
+/// The supported forms of an address.
 #[cfg(feature = "remote")]
 const KNOWN: &str = "`folder:DIR`, `grpcs://HOST/INSTANCE` and `unix:SOCKET`";
 #[cfg(not(feature = "remote"))]
 const KNOWN: &str = "`folder:DIR` alone, since this vplan was built without `remote`";
 
-/// Checks that a change cannot replace what its steps are executed by.
+/// Checks that a path is outside of the repository, so that a change cannot replace the program
+/// that executes its steps.
 fn outside(session: &Session, path: &Path) -> Result<(), Failure> {
     if session.site.may_hold(path) {
         let shown = visible_path(path);
@@ -136,7 +138,7 @@ fn usage(message: String) -> Failure {
     Failure::usage("vplan::usage::remote", message)
 }
 
-/// Makes what executes steps elsewhere.
+/// Makes the remote execution for a run.
 ///
 /// # Errors
 /// The repository cannot be opened.

@@ -44,7 +44,7 @@ pub struct Terms<'a> {
     pub base: Option<&'a Oid>,
     /// The branch that this commit is the tip of, if it has no common ancestor with HEAD.
     pub unrelated: Option<&'a Unrelated>,
-    /// The present merge base, where the base is an older commit: to report that others changed the
+    /// The present merge base, if the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
     /// The effect of a weaker contract: `Narrows` for a plain run, `Incomplete` if a round is
@@ -54,7 +54,7 @@ pub struct Terms<'a> {
     pub accepted: &'a [Digest],
     /// The subject of the round, for the help text.
     pub subject: Option<&'a str>,
-    /// Whether git may be called where the changed files do not show whether the contract is among
+    /// Whether git may be called if the changed files do not show whether the contract is among
     /// them.
     pub may_ask: bool,
 }
@@ -198,9 +198,9 @@ pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
 /// The result of the comparison with the base's contract at the same path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Own {
-    /// There is one, and its state is known.
+    /// It exists, and its state is known.
     There,
-    /// The base has none at this path.
+    /// The base has no contract at this path.
     Missing,
 }
 
@@ -278,8 +278,8 @@ impl Comparison<'_> {
         self.is_unchanged(&paths).unwrap_or(true)
     }
 
-    /// Whether a revision contains nothing of the change: then the caller took the contract from
-    /// elsewhere.
+    /// Whether a revision contains nothing of the change: then the caller chose the contract of
+    /// another revision.
     fn is_foreign(&self, revision: &Oid) -> bool {
         let head = self.git.head().ok().flatten();
         head.is_some_and(|head| {
@@ -347,7 +347,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Lists what the contract of the base requires for this request and today's does not.
+    /// Lists the requirements of the base's contract for this request that today's contract lacks.
     fn compare(
         &self,
         then: &Contract,

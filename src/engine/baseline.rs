@@ -169,7 +169,7 @@ fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
     if Oid::empty_tree(commit.length()) == Some(*commit) {
         return false;
     }
-    // What cannot be read may be one.
+    // An unreadable file may be a baseline.
     !matches!(git.file_at(commit, path, crate::place::MAX_FILE), Ok(None))
         || !matches!(git.submodule_around(commit, path), Ok(None))
 }
@@ -213,7 +213,7 @@ fn unreadable(path: &RepoPath, commit: &Oid, why: &str) -> Counting {
     }
 }
 
-/// Says what the work tree's baseline lists more and less than the one that counts.
+/// Lists the differences of the work tree's baseline from the one that counts.
 fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Option<Caveat> {
     let (more, gone) = (now.beyond(then), then.beyond(now));
     let sum = |all: &BTreeMap<&str, usize>| all.values().sum::<usize>();

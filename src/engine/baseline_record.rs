@@ -19,11 +19,11 @@ const LOOKED_AT: usize = 200;
 /// The request to record a baseline.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordRequest<'a> {
-    /// These checks; all of the run where it is empty.
+    /// The checks to record; empty for all of the run.
     pub checks: &'a [String],
     /// Only remove what the run no longer shows.
     pub tighten: bool,
-    /// This run (its whole name); the latest of the contract otherwise.
+    /// The full name of the run; the latest of the contract otherwise.
     pub run: Option<&'a str>,
 }
 

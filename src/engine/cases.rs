@@ -75,7 +75,7 @@ impl Engine<'_> {
         Ok(cases)
     }
 
-    /// Says how a test mentions the folder of a check that it does not know.
+    /// Adds the way in which a test can mention the folder of a check that it does not know.
     fn name_folder(
         &self,
         site: &Site,
@@ -92,7 +92,7 @@ impl Engine<'_> {
         let Some(check) = check.filter(|_| message.code == UNKNOWN_CHECK) else {
             return;
         };
-        // The folder whose name is in that of the check, and with which there is one.
+        // The folder whose name is part of the check's name, and with which the check exists.
         let folders = contract.folders.values().flatten();
         let mut folders = folders.filter(|folder| {
             std::str::from_utf8(folder.name()).is_ok_and(|name| check.id.contains(name))

@@ -28,7 +28,7 @@ pub struct ReadContract {
 }
 
 impl ReadContract {
-    /// Returns what differs between the baselines of two contracts.
+    /// Returns the differences between the baselines of two contracts.
     #[must_use]
     pub fn known(&self, newer: &ReadContract) -> Vec<Difference> {
         differences(&self.baseline, &newer.baseline)
@@ -75,10 +75,10 @@ impl ReadContract {
 }
 
 impl Engine<'_> {
-    /// Reads the contract in a file, wherever it is: in this repository, another one, or none.
+    /// Reads the contract in any file: in this repository, another one, or none.
     ///
     /// # Errors
-    /// A file that cannot be read, or holds an invalid contract.
+    /// A file that cannot be read, or has an invalid contract.
     pub fn contract_in(
         &self,
         path: &Path,
@@ -181,7 +181,7 @@ impl Engine<'_> {
 
 /// Two contracts that are compared.
 pub struct ComparedContracts<S> {
-    /// Where the newer one is.
+    /// The place of the newer one.
     pub site: S,
     /// The older one.
     pub old: ReadContract,

@@ -47,7 +47,7 @@ impl Kind {
         tools.chain(single::Kind::all().map(Kind::Declared))
     }
 
-    /// Returns the path of such a file in a repository.
+    /// Returns the usual path of such a file in a repository.
     #[must_use]
     pub fn home(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// Recognises the kind by the file's name, else by what is in it.
+    /// Recognises the kind by the file's name, or by its content.
     #[must_use]
     pub fn of(name: &str, text: &str) -> Option<Self> {
         let declared = single::recognize(name, text).map(Kind::Declared);
@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// A part of the file that the contract lacks, or has otherwise.
+/// A part of the file that the contract lacks or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// How much the missing part matters.
@@ -86,7 +86,7 @@ pub struct Item {
     pub instead: Option<String>,
 }
 
-/// A converted configuration, and the account of what is lost.
+/// A converted configuration, and the list of what is lost.
 #[derive(Debug)]
 pub struct Converted {
     /// The file that was read.
@@ -121,7 +121,7 @@ impl Engine<'_> {
     /// Converts a file, or standard input (`-`), and checks the result.
     ///
     /// # Errors
-    /// A file that cannot be read or is none of the kinds, errors in it.
+    /// A file that cannot be read or has an unknown kind; errors in it.
     pub fn convert(&self, file: &Path, kind: Option<Kind>) -> Result<Converted, Failure> {
         let name = visible_path(file);
         let content = read(file, &name, self.max_file)?;

@@ -1,4 +1,4 @@
-//! The failures of the engine: exit code, stable code, message, and what to do about it.
+//! The failures of the engine: exit code, stable code, message, and help.
 
 use std::path::Path;
 use vplan_base::diagnostic::{Diagnostic, Severity};
@@ -110,7 +110,7 @@ impl From<vplan_plan::error::PlanError> for Failure {
     }
 }
 
-/// Returns the exit code of an error of git: 5 for what is the machine's fault.
+/// Returns the exit code of an error of git: 5 if the machine is the cause.
 pub(super) fn of_git(error: &GitError) -> Exit {
     if error.is_of_machine() {
         Exit::Setup
@@ -119,7 +119,7 @@ pub(super) fn of_git(error: &GitError) -> Exit {
     }
 }
 
-/// Makes the failure of a change that is not known.
+/// Makes the failure for unknown changes.
 pub fn changes_unknown(error: ChangeError) -> Failure {
     let exit = match &error {
         ChangeError::NotFetched { .. } => Exit::Drift,

@@ -18,9 +18,9 @@ use vplan_repo::load::{ContractRequest, Site};
 const EACH: usize = 32;
 
 impl Engine<'_> {
-    /// Returns the folders that a commit has and the work tree has not, with the checks that the
-    /// contract would have for them, those of imported files and of blocks inside among them.
-    /// `changes`: all that differs from that commit, if it is known.
+    /// Returns the folders that a commit has and the work tree lacks, with the checks that the
+    /// contract would have for them. These include checks of imported files and of nested blocks.
+    /// `changes`: all differences from that commit, if they are known.
     ///
     /// # Errors
     /// The commit cannot be listed; a contract that is invalid with these folders.
@@ -32,7 +32,7 @@ impl Engine<'_> {
         base: &Oid,
         changes: Option<&ChangeSet>,
     ) -> Result<GoneFolders, Failure> {
-        // Packages are those of the base where no manifest is changed.
+        // If no manifest is changed, packages are those of the base.
         let mut asked = contract.folders.clone();
         if changes.is_some_and(|changes| !changes_manifests(changes)) {
             asked.retain(|asked, _| matches!(asked, EachQuestion::Folders(_)));
@@ -86,7 +86,8 @@ impl Engine<'_> {
             });
         }
         folders.retain(|gone| !gone.checks.is_empty());
-        // Those of further folders; of several together, where each makes them.
+        // Checks of the remaining folders, or of several folders at once if each of them makes the
+        // check.
         let further = outer.get(EACH..).filter(|further| !further.is_empty());
         let further = further.unwrap_or(&outer);
         if let (false, Some(folder)) = (lost.is_empty(), further.first()) {

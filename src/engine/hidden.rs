@@ -1,5 +1,5 @@
-//! Reports untracked files that git does not list although no tracked `.gitignore` ignores them:
-//! where a planned check is about one, the run has verified another tree than the commit will be.
+//! Reports untracked files that git does not list although no tracked `.gitignore` ignores them. If
+//! a planned check depends on one, the verified tree is not the one that will be committed.
 //!
 //! Files left by tools make the run partial only if a recorded run has read them; files that the
 //! user's own ignore file hides, only if a condition or a setting selects them. All others get a
@@ -204,7 +204,7 @@ impl Session {
     }
 }
 
-/// Returns the folder in whose `runs` a path is a part of a run, by the run's name.
+/// Returns the folder whose `runs` contain the run that a path is part of, by the run's name.
 fn home_of_record(path: &RepoPath) -> Option<RepoPath> {
     let run = path.ancestors().into_iter().find(|folder| {
         std::str::from_utf8(folder.name()).is_ok_and(is_run_id)
@@ -283,7 +283,7 @@ fn note(concern: Concern, free: &FreeFolders<'_>) -> Caveat {
         .way_out(format!("ignore them in a tracked `.gitignore`: {lines}"))
 }
 
-/// The folders in which nothing is tracked or changed.
+/// The folders without tracked or changed files.
 struct FreeFolders<'a> {
     tracked: Option<Vec<RepoPath>>,
     changed: &'a ChangeSet,
@@ -297,7 +297,7 @@ impl<'a> FreeFolders<'a> {
         }
     }
 
-    /// Returns the uppermost such folder that contains a file.
+    /// Returns the uppermost such folder around a file.
     fn around(&self, path: &RepoPath) -> Option<RepoPath> {
         let above = path.folder();
         if above.is_root() {
@@ -309,7 +309,7 @@ impl<'a> FreeFolders<'a> {
             .find(|folder| self.is_free(folder))
     }
 
-    /// Whether a folder is one of these; the root is none.
+    /// Whether a folder is one of these; never true for the root.
     fn is_free(&self, folder: &RepoPath) -> bool {
         let Some(tracked) = self.tracked.as_ref().filter(|_| !folder.is_root()) else {
             return false;

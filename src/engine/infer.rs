@@ -1,4 +1,4 @@
-//! Proposes a contract for a repository that has none, and writes it.
+//! Proposes a contract for a repository without one, and writes it.
 
 use super::failure::Failure;
 use super::place::Engine;
@@ -27,11 +27,11 @@ pub struct Proposed {
     pub tree: Tree,
     /// The title of the contract.
     pub title: String,
-    /// What a trial found on the tree as it is; empty without one.
+    /// The findings of a trial on the present tree; empty without a trial.
     pub baseline: Baseline,
 }
 
-/// Proposes a contract from what the repository declares.
+/// Proposes a contract from the declarations of the repository.
 ///
 /// # Errors
 /// A repository that cannot be read, a proposal that is not valid.

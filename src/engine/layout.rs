@@ -44,7 +44,7 @@ pub struct Text {
     pub file: Option<Editable>,
     /// The content, as it was read.
     pub bytes: Vec<u8>,
-    /// Its new content; none when it is invalid.
+    /// Its new content; `None` if it is invalid.
     pub new: Option<String>,
 }
 
@@ -75,8 +75,8 @@ impl Text {
 }
 
 impl Engine<'_> {
-    /// Formats files, standard input (`-`), or without any the contract and the tests next to it.
-    /// Nothing is written for a check, or when one of them cannot be formatted.
+    /// Formats files, standard input (`-`), or by default the contract and the tests next to it.
+    /// Writes nothing for a check, or if a file cannot be formatted.
     ///
     /// # Errors
     /// No contract, files that cannot be read or written.

@@ -1,4 +1,4 @@
-//! Pins what a contract imports, removes pins that are no longer needed, and records answers.
+//! Pins the imports of a contract, removes pins that are no longer needed, and records answers.
 
 use super::failure::{Failure, invalid, load_failed};
 use super::pins::{invalid as lock_invalid, no_cache};
@@ -34,7 +34,7 @@ pub struct Locking<'e> {
     how: LockOptions<'e>,
 }
 
-/// Options of an update: which lock, and what may be done to it.
+/// Options of an update: which lock, and the allowed actions.
 #[derive(Clone, Copy, Debug)]
 pub struct LockOptions<'e> {
     /// The lock of this revision, not that of the work tree.
@@ -113,11 +113,11 @@ impl<'e> Locking<'e> {
         Ok(found)
     }
 
-    /// Brings the lock up to date, and records the answers to a request where they are wanted.
+    /// Updates the lock, and records the answers to a request if that is wanted.
     ///
     /// # Errors
     /// A contract that is invalid, an import that cannot be fetched, a lock that cannot be read or
-    /// written, or is kept as it is and not up to date.
+    /// written, or that is outdated and must not change.
     pub fn update(&self, asked: &MakeRecording<'_>) -> Result<Account, Failure> {
         let found = if self.engine.locked {
             self.whole()?
@@ -160,8 +160,8 @@ impl<'e> Locking<'e> {
         })
     }
 
-    /// Checks what is to be pinned against the lock as it is now: another process may have pinned,
-    /// or recorded an answer, in the meantime.
+    /// Compares the new pins with the present lock: another process may have pinned imports or
+    /// recorded an answer meanwhile.
     fn merged(&self, now: &LockFile, pinned: &mut Pinned) -> Result<(), Failure> {
         if now.is_newer() {
             let found = LockFile {
@@ -190,7 +190,7 @@ impl<'e> Locking<'e> {
         Ok(())
     }
 
-    /// Resolves the imports of the contract, fetched where the cache does not have it.
+    /// Resolves the imports of the contract; fetches those that are not in the cache.
     fn read(&self, lock: &Pinned, moved: &BTreeSet<GitRef>) -> Result<(Loaded, Pinned), Failure> {
         let store = self.engine.import_cache().ok_or_else(no_cache)?;
         let fetcher = (!self.how.offline)
@@ -347,7 +347,7 @@ impl<'e> Locking<'e> {
             let state = pin.map_or(State::Missing, |_| State::Kept);
             entries.push(Line::of(origin, pin, state));
         }
-        // While something is missing, its imports are not known.
+        // While a file is missing, its imports are not known.
         let surplus = found
             .lock
             .imports
@@ -363,7 +363,7 @@ impl<'e> Locking<'e> {
         Ok((Account::of(&self.path, entries, &found.lock), failure))
     }
 
-    /// The failure of a lock that does not give what is imported.
+    /// Makes the failure of a lock that lacks imports.
     fn lacking(&self, loaded: Loaded) -> Failure {
         let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
         let what = if only_missing {
@@ -420,7 +420,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of a lock to which nothing was done.
+    /// Makes the account of an unchanged lock.
     pub(crate) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
         Self {
             entries,
@@ -466,7 +466,7 @@ impl Line {
         }
     }
 
-    /// Of an import that is pinned, and what was pinned before.
+    /// Makes the line of a pinned import, with the earlier pin.
     pub(crate) fn held(import: &PinnedImport, before: &Pinned) -> Self {
         let state = match before.import(&import.origin) {
             Some(_) => State::Kept,
@@ -475,7 +475,7 @@ impl Line {
         Self::of(&import.origin, Some(import), state)
     }
 
-    /// Of a branch or tag, and what was pinned for it before.
+    /// Makes the line of a branch or tag, with the earlier pin.
     pub(crate) fn of_ref(now: &PinnedRef, was: Option<&PinnedRef>) -> Self {
         let from = was.filter(|was| was.commit != now.commit);
         let state = match (was, from) {

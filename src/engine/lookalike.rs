@@ -58,7 +58,7 @@ impl Session {
     }
 }
 
-/// Returns the selection of the skeletons of what one selects.
+/// Returns the selection of the skeletons of the names that a selection selects.
 fn as_they_look(selection: &Selection) -> Selection {
     let glob = |glob: &Glob| Glob::parse(&skeleton(glob.text())).unwrap_or_else(|_| glob.clone());
     let items = selection.items.iter().map(|item| Item {

@@ -22,7 +22,7 @@ const NAMED: usize = 3;
 /// The reason why reports cannot be merged.
 #[derive(Debug)]
 pub enum CannotMerge {
-    /// One cannot be read, or is not what vplan wrote.
+    /// A report cannot be read, or was not written by vplan.
     Report(Box<Failure>),
     /// They contradict each other.
     Contradict(MergeError),
@@ -68,7 +68,7 @@ fn wrong(code: &'static str, name: &str, why: &str) -> Failure {
     Failure::new(Exit::Usage, code, format!("`{name}` {why}"))
 }
 
-/// Whether a report lies in the folder of its run.
+/// Whether a report is in the folder of its run.
 fn is_record(file: &Path, folder: &Path) -> bool {
     file.ends_with(REPORT) && folder.join(EVENTS).symlink_metadata().is_ok()
 }

@@ -19,11 +19,11 @@ pub struct Moving<'l, 'e> {
     before: Pinned,
     pinned: Pinned,
     moved: BTreeSet<GitRef>,
-    /// The contract with what is imported then.
+    /// The contract with the new commits of its imports.
     contract: Contract,
-    /// What moves.
+    /// The branches and tags that move.
     pub account: Account,
-    /// What differs between the contract as it is and as it will be.
+    /// The differences between the contract with the present pins and with the new ones.
     pub diff: ContractDiff,
 }
 

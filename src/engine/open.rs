@@ -1,4 +1,4 @@
-//! Opens what a plan is made from: the repository, the changed files, the contract.
+//! Opens the inputs of a plan: the repository, the changed files, the contract.
 
 use super::failure::{Failure, changes_unknown, invalid, load_failed, root_failed};
 use super::place::Engine;
@@ -53,8 +53,8 @@ impl Engine<'_> {
         self.open_since(requested, None)
     }
 
-    /// Opens as [`Engine::open`] does; where the caller names no changes, the change is everything
-    /// since a commit.
+    /// Like [`Engine::open`]. If the caller names no changes, the change is everything since a
+    /// commit.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -105,8 +105,8 @@ impl Engine<'_> {
         self.session(site, gathered, loaded, request)
     }
 
-    /// Puts a session together; in mode `fallback` and without a contract, with what the repository
-    /// declares.
+    /// Makes a session; in mode `fallback` and without a contract, from the declarations of the
+    /// repository.
     pub(super) fn session(
         &self,
         site: Site,
@@ -253,8 +253,8 @@ impl Engine<'_> {
             .then(|| self.load(site, &self.contract_request(revision, None)))
     }
 
-    /// Whether there is a source of checks where there is no contract: a proposer, or a lock with
-    /// answers of one.
+    /// Whether checks can come from elsewhere if there is no contract: from a proposer, or from
+    /// recorded answers in a lock.
     fn proposes(&self, site: &Site, requested: &PlanRequest) -> bool {
         let recorded = || {
             let path = load::contract_path(site, self.contract).ok()?;
@@ -268,7 +268,7 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a contract that was read before the base was known may be another one with it.
+/// Whether a contract that was read before the base was known may change with the base.
 fn lacks_base(loaded: &Loaded, changes: &ChangeSet) -> bool {
     let asks = |contract: &Contract| {
         let mut asked = contract.folders.keys();
@@ -355,8 +355,8 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
     match read? {
         Ok(loaded) if loaded.contract.is_some() => Ok(Some(loaded)),
         Ok(loaded) => Err(invalid(loaded)),
-        // Mode `off` verifies nothing and reports that; it needs no contract, and still refuses a
-        // broken one.
+        // Mode `off` verifies nothing and reports that; it needs no contract, but still refuses an
+        // invalid one.
         Err(LoadError::Missing(..) | LoadError::Deleted { .. } | LoadError::Sparse(_))
             if mode == Mode::Off =>
         {

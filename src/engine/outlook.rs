@@ -81,7 +81,7 @@ impl Engine<'_> {
     }
 }
 
-/// The tree, in which nothing runs.
+/// A tree in which nothing runs.
 struct Tree<'g> {
     git: Option<&'g Git>,
     snapshot: OnceCell<Option<Arc<Snapshot>>>,

@@ -23,7 +23,8 @@ const NAMED: usize = 3;
 /// Returns the caveat about a plan whose files were named by the caller, if the whole change
 /// requires more checks. `saved`: the plan comes from a file.
 ///
-/// A clone without the default branch compares with HEAD: who names the files need not have it.
+/// A clone without the default branch compares with HEAD: callers that name the files need no
+/// default branch.
 ///
 /// # Errors
 /// The whole change cannot be determined.
@@ -68,7 +69,7 @@ pub(crate) fn part_of_named(
     };
     let (wider, own) = match (compiled(&wider), own) {
         (Ok(wider), Ok(own)) => (wider, own),
-        // A saved plan whose drift is allowed.
+        // A saved plan with allowed drift.
         (Err(_), _) | (_, Err(_)) if saved => return Ok(Some(does_not_fit())),
         (wider, own) => (wider?, own?),
     };

@@ -1,5 +1,4 @@
-//! Chooses the lock that a command checks the contract's imports against, and what happens if they
-//! differ.
+//! Selects the lock for the imports of a contract, and handles differences.
 
 use super::failure::Failure;
 use super::place::Engine;

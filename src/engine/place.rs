@@ -1,5 +1,4 @@
-//! Locates what belongs to a repository and is not in the change: the contract, the state, the
-//! cache.
+//! Locates what belongs to a repository but not to the change: the contract, the state, the cache.
 
 use super::failure::{Failure, load_failed};
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ pub struct Engine<'e> {
     pub directory: &'e Path,
     /// The contract, relative to the repository's root; without it `contracts/verify.vplan`.
     pub contract: Option<&'e Path>,
-    /// Whether the lock must pin exactly what is imported.
+    /// Whether the lock must pin exactly the imports.
     pub locked: bool,
     /// Size limit of a contract, in bytes.
     pub max_file: u64,
@@ -42,9 +41,9 @@ pub struct Engine<'e> {
     pub observer: &'e dyn Observer,
 }
 
-/// Receives what is reported while a plan is made.
+/// Receives reports while a plan is made.
 pub trait Observer {
-    /// Reports why the changed files are not what one might expect.
+    /// Reports why the changed files may differ from the expected ones.
     fn note(&self, text: &str) {
         let _ = text;
     }
@@ -70,8 +69,8 @@ impl Observer for Silent {}
 pub const MAX_FILE: u64 = 1 << 20;
 
 impl<'e> Engine<'e> {
-    /// Makes the engine for the repository around a directory, with the user's cache and state, in
-    /// CI if the environment says so.
+    /// Makes the engine for the repository around a directory, with the user's cache and state, and
+    /// in CI if the environment indicates that.
     #[must_use]
     pub fn at(directory: &'e Path) -> Self {
         Self {
@@ -140,7 +139,7 @@ impl<'e> Engine<'e> {
             .ok()
     }
 
-    /// Finds the record of how runs ended; `None`: nothing was ever remembered.
+    /// Finds the record of how runs ended; `None` if no run was recorded.
     ///
     /// # Errors
     /// A place that cannot be entered: exit 5.
@@ -162,7 +161,7 @@ impl<'e> Engine<'e> {
         )
     }
 
-    /// Reads the contract of the work tree on its own.
+    /// Reads the contract of the work tree alone, without a change.
     ///
     /// # Errors
     /// The contract is missing, or cannot be read. An invalid one is not an error here.
@@ -171,8 +170,8 @@ impl<'e> Engine<'e> {
             .map_err(load_failed)
     }
 
-    /// Returns which contract to read, of a revision or the work tree. `base`: what the change is
-    /// compared with, for reporting that the contract was deleted.
+    /// Returns the contract to read: of a revision or the work tree. `base`: the base of the
+    /// change, to report a deleted contract.
     #[must_use]
     pub fn contract_request<'w>(
         &self,

@@ -45,7 +45,7 @@ impl Engine<'_> {
         Ok((session, plan, facts))
     }
 
-    /// Adds what differs from the base in the contract and in the baseline, to a plan that is shown.
+    /// For a preview, adds the differences of the contract and the baseline from the base.
     ///
     /// # Errors
     /// A baseline that cannot be used.
@@ -80,10 +80,10 @@ impl Session {
         Ok(made)
     }
 
-    /// Makes the plan with or without preflight, and refuses nothing.
+    /// Makes the plan with or without preflight, and refuses no step.
     ///
     /// # Errors
-    /// As [`Session::plan`], but for what is refused.
+    /// As [`Session::plan`], except that no step is refused.
     pub fn make(
         &mut self,
         requested: &PlanRequest,
@@ -232,8 +232,8 @@ impl Session {
         Some(checks(plan).difference(&checks(&without)).count())
     }
 
-    /// Answers questions about the repository. An answer that cannot be found is "unknown", which
-    /// decides nothing.
+    /// Answers questions about the repository. An answer that cannot be determined is "unknown",
+    /// which has no effect.
     #[must_use]
     pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
         let ground = Ground {

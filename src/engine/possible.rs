@@ -1,4 +1,4 @@
-//! Answers what a change inside of some globs may need, before there is one.
+//! Lists the checks that a future change inside of some globs may need.
 
 use super::failure::{Failure, invalid};
 use super::place::Engine;
@@ -85,7 +85,7 @@ impl Engine<'_> {
     }
 }
 
-/// Reads the globs as a contract's list of them is read.
+/// Parses the globs as a list in a contract.
 fn selection(globs: &[String]) -> Result<Selection, Failure> {
     let item = |text: &String| {
         let (not, glob) = match text.strip_prefix('!') {

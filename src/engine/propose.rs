@@ -1,4 +1,4 @@
-//! Asks external proposers what to verify, in modes `llm` and `hybrid`.
+//! Calls external proposers of checks, in modes `llm` and `hybrid`.
 
 use super::failure::Failure;
 use super::open::Session;
@@ -44,7 +44,7 @@ impl Session {
         Question::of(self.contract(), &request)
     }
 
-    /// Returns the answer that the lock holds for a question.
+    /// Returns the lock's answer to a question.
     pub(super) fn recorded(&self, question: &Digest) -> Result<Option<String>, Failure> {
         let path = lockfile::path_for(&self.contract_path);
         let revision = self.loaded.as_ref().and_then(|l| l.revision.as_ref());
@@ -55,8 +55,8 @@ impl Session {
         Ok(found.lock.answer(question).map(|a| a.answer.clone()))
     }
 
-    /// Returns the proposal for a run, which goes on with the contract's checks if the proposer
-    /// fails: `failed` is then the message.
+    /// Returns the proposal for a run. If the proposer fails, the run continues with the contract's
+    /// checks, and `failed` is the message.
     pub(super) fn proposal(
         &self,
         requested: &PlanRequest,
@@ -87,7 +87,7 @@ impl Session {
         asking: Asking,
         demanded: bool,
     ) -> Result<Option<Proposal>, Failure> {
-        // An answer may take long and cost money: it is not requested where no plan can be made.
+        // An answer may take long and cost money: it is not requested if no plan can be made.
         let none = without_contract();
         known_role(self.contract().unwrap_or(&none), &self.request)?;
         let question = self.question().text();
@@ -110,7 +110,7 @@ impl Session {
         if requested.proposer.is_none() && !demanded {
             return Ok(None);
         }
-        // Whether a proposer is named makes no difference to a command that may not ask it.
+        // For a command that must not call a proposer, it makes no difference whether one is named.
         if asking == Asking::Recorded {
             let message = format!(
                 "the proposer's answer to {digest} is not recorded, and nobody may be asked now"

@@ -105,7 +105,7 @@ fn grew(message: String) -> Caveat {
     Caveat::new(Code::ChangeGrew, Effect::Incomplete, message).way_out(AGAIN)
 }
 
-/// Whether only [`Code::ChangeGrew`] keeps a run from having passed.
+/// Whether a run would have passed without [`Code::ChangeGrew`].
 #[must_use]
 pub fn only_grew(report: &Report) -> bool {
     let blocks = |c: &&Caveat| c.effect == Effect::Incomplete;

@@ -103,7 +103,7 @@ pub fn command_request(of: &str, text: &str) -> Result<CommandRequest, Failure> 
         .diagnosed(sources, vec![command_verb(&found, place)]))
 }
 
-/// Reads what selects checks: a name, or `tag:NAME`.
+/// Parses a selector of checks: a name, or `tag:NAME`.
 #[must_use]
 pub fn selector(text: &str) -> Selector {
     match text.strip_prefix("tag:") {
@@ -112,7 +112,7 @@ pub fn selector(text: &str) -> Selector {
     }
 }
 
-/// The default limit on a step's kept output, in bytes.
+/// The default limit of a step's stored output, in bytes.
 pub(crate) const MAX_OUTPUT: u64 = 64 << 20;
 
 /// A request to verify a change.
@@ -126,13 +126,13 @@ pub struct VerifyRequest {
     pub expect_digest: Option<Digest>,
     /// The share of the plan that runs.
     pub shard: Option<Shard>,
-    /// The division by which steps are dealt to shards; in turn otherwise.
+    /// The division of steps into shards. By default, shards get steps in turn.
     pub division: Option<Division>,
     /// Permissions for a contract that is weaker than the one at the base.
     pub allow_contract_change: Option<Allowed>,
-    /// The subject whose round this is.
+    /// The subject of this round.
     pub subject: Option<String>,
-    /// The caller's statement about the round. Without one, a pass means that the work is done.
+    /// The caller's statement about the round. Without one, a pass means that the work is finished.
     pub status: Option<Status>,
     /// The number of the attempt at the same work, from 1, for requests without a subject. The
     /// default is 1.
@@ -157,13 +157,13 @@ pub struct VerifyRequest {
     pub deny_findings: Vec<FindingKind>,
     /// The directory of the records; `.vplan/` at the root otherwise.
     pub records: Option<PathBuf>,
-    /// How many records of earlier runs stay there.
+    /// How many records of earlier runs are kept.
     pub keep: Keep,
     /// The use of results of earlier runs.
     pub reuse: Use,
     /// The store of passes of other machines.
     pub cache: CacheRequest,
-    /// Where steps are executed that may be elsewhere.
+    /// The remote execution of steps.
     pub remote: Option<RemoteRequest>,
     /// Files that the caller writes itself, which are not part of the work.
     pub own_files: Vec<PathBuf>,
@@ -184,39 +184,39 @@ pub struct CacheRequest {
     pub trust: Option<PathBuf>,
     /// The file of the private key that signs own passes, if they are to be shared.
     pub sign: Option<PathBuf>,
-    /// By which it and this machine know each other.
+    /// The certificates of the server and of this machine.
     pub tls: TlsFiles,
 }
 
-/// The files, each PEM, by which a server and this machine know each other.
+/// The certificates and keys of a server and of this machine, in PEM files.
 #[derive(Clone, Debug, Default)]
 pub struct TlsFiles {
     /// The trusted authorities, instead of those of the web.
     pub authorities: Option<PathBuf>,
-    /// This machine's certificate, and the private key of it.
+    /// This machine's certificate, and its private key.
     pub own: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where steps are executed that may be elsewhere.
+/// The remote execution of steps.
 #[derive(Clone, Debug)]
 pub struct RemoteRequest {
-    /// What carries them there: `folder:DIR`, `grpcs://HOST/INSTANCE`.
+    /// The transport: `folder:DIR`, `grpcs://HOST/INSTANCE`.
     pub url: String,
-    /// Whether others on the way to it may read and change what is sent.
+    /// Whether an unencrypted address is allowed.
     pub insecure: bool,
     /// The file of the headers of each request.
     pub headers: Option<PathBuf>,
-    /// By which it and this machine know each other.
+    /// The certificates of the server and of this machine.
     pub tls: TlsFiles,
-    /// What its machines must have: names and values.
+    /// The required properties of its machines: names and values.
     pub properties: Vec<(String, String)>,
-    /// The time that a step may wait for one of them.
+    /// The maximum time that a step may wait for a machine.
     pub queue: Duration,
     /// Maximum number of remote steps in parallel.
     pub jobs: usize,
     /// Whether a step without an answer is executed here.
     pub fall_back: bool,
-    /// The vplan that executes them; this very program otherwise.
+    /// The vplan for remote machines; by default, this program.
     pub binary: Option<PathBuf>,
 }
 
@@ -237,14 +237,14 @@ pub struct PlanFile {
     pub path: PathBuf,
     /// Run it even if the plan would be another one today.
     pub allow_drift: bool,
-    /// Run it where there is no contract that could confirm it.
+    /// Run it even if there is no contract to confirm it.
     pub as_is: bool,
 }
 
-/// The contract that is accepted although it asks for less than the one at the base.
+/// The contract that is accepted although it is weaker than the one at the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allowed {
-    /// In a loop any, as long as it asks for no less.
+    /// Any contract that the loop makes, if it is not weaker.
     Any,
     /// This very contract.
     Contract(Digest),
@@ -255,7 +255,7 @@ pub enum Allowed {
 pub enum Deny {
     /// A step whose command is defined by a changed file.
     DefinitionChanged,
-    /// A step that goes through `sh -c`.
+    /// A step that runs `sh -c`.
     Shell,
 }
 

@@ -1,4 +1,4 @@
-//! Determines the subject whose round a run is, and records the round in the ledger.
+//! Determines the subject of a run's round, and records the round in the ledger.
 
 use super::failure::Failure;
 use super::open::Session;
@@ -28,7 +28,8 @@ impl From<LedgerError> for Failure {
 }
 
 impl Engine<'_> {
-    /// Returns what of a work tree counts as a change. `own`: files that the caller writes itself.
+    /// Returns the parts of a work tree that count as a change. `own`: files that the caller writes
+    /// itself.
     #[must_use]
     pub fn tree<'a>(
         &self,
@@ -171,7 +172,7 @@ impl<'k> Keeper<'k> {
         }
     }
 
-    /// Puts what was recorded into the report.
+    /// Adds the recorded round to the report.
     pub(crate) fn add_to_report(&self, recorded: Recorded, report: &mut Report) {
         let has_subject = matches!(self.keeping, Keeping::File(_));
         if has_subject || self.confirms() {

@@ -1,4 +1,4 @@
-//! Makes sure, before anything starts, that every step of a plan can be confined as it asks.
+//! Checks, before anything starts, that every step of a plan can be confined as requested.
 
 use super::failure::Failure;
 use super::open::Session;
@@ -36,15 +36,16 @@ const DECIDING: [&str; 7] = [
     "commondir",
     "gitdir",
 ];
-/// What a work tree has in the directory that linked work trees share, and those of the latter.
+/// The files of a work tree in the shared directory of linked work trees, and in their own
+/// directories.
 const OF_OTHERS: [&str; 3] = ["HEAD", "index", "logs/HEAD"];
 /// Maximum number of guarantees, and of steps, that a message names.
 const NAMED: usize = 3;
 
-/// What confines the steps of a plan.
+/// The sandbox of a plan's steps.
 #[derive(Default)]
 pub(super) struct PlanSandbox {
-    /// Nothing where no step is to be confined.
+    /// `None` if no step is to be confined.
     pub sandbox: Option<Sandbox>,
     /// Set if not all requested guarantees hold.
     pub caveat: Option<Caveat>,
@@ -171,8 +172,8 @@ pub(super) struct HeldFixer {
 }
 
 impl HeldFixer {
-    /// Restores the references and files of git's that it must not change. Returns the failure that says so, if
-    /// there are any: the loop ends.
+    /// Restores git's references and files that the fixer must not change. Returns the failure with
+    /// which the loop ends, if there were any.
     ///
     /// # Errors
     /// Errors of git.
@@ -307,7 +308,7 @@ fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
     first_of(each, NAMED)
 }
 
-/// Returns the files that decide what is verified, which no confined step may change.
+/// Returns the files that control the verification, which no confined step may change.
 fn reserved(session: &Session) -> BTreeSet<RepoPath> {
     reserved_by(
         &session.site,
@@ -333,10 +334,11 @@ fn reserved_by(site: &Site, contract: &RepoPath, loaded: Option<&Loaded>) -> BTr
     reserved
 }
 
-/// A check that no run can confine as it asks.
+/// A check that no run can confine as requested.
 pub const CONFLICT: DiagnosticCode = DiagnosticCode("vplan::sandbox::conflict");
 
-/// Reports the checks of a contract that every run refuses: those that could change what no confined step may.
+/// Reports the checks of a contract that every run refuses: those that could change files reserved
+/// from confined steps.
 ///
 /// # Errors
 /// The repository cannot be opened.

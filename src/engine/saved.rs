@@ -52,8 +52,8 @@ const MAX_DIVISION: u64 = 64 << 20;
 /// Reads a plan file, in the format of its extension.
 ///
 /// # Errors
-/// An unknown extension, no such file, no plan (exit 2); a plan that was changed after it was made
-/// (exit 4).
+/// An unknown extension, a missing file, not a plan (exit 2); a plan that was changed after it was
+/// made (exit 4).
 pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
     let name = path.as_os_str().as_bytes();
     let form = Form::of_name(name).ok_or_else(|| {
@@ -108,8 +108,7 @@ pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
         failure.diagnostics = Some(Box::new((sources, vec![diagnostic])));
         failure
     })?;
-    // A text outside the grammar must consist of what the grammar allows, or recovery would run
-    // something else.
+    // A text outside the grammar must consist of valid parts, or recovery would run something else.
     for step in &plan.steps {
         if let Some(unsupported) = &step.unsupported
             && !matches!(parse_command(&step.command), Command::Unsupported { unsupported: own, .. } if own == *unsupported)
@@ -220,8 +219,8 @@ pub fn open(
     })
 }
 
-/// Takes the schedule from the command line, where it sets one. In version 1 the schedule is part
-/// of the plan, so that it cannot change.
+/// Takes the schedule from the command line, if it sets one. In version 1 the schedule is part of
+/// the plan, and fixed.
 fn schedule(plan: &mut Plan, requested: &PlanRequest) -> Result<(), Failure> {
     let policy = &plan.policy;
     let (jobs, fail_fast) = (
@@ -476,7 +475,7 @@ fn contract(
 /// Limit of all journals that are read, in bytes.
 const MAX_JOURNALS: u64 = 1 << 30;
 
-/// How long steps took, and how many runs say so.
+/// The durations of steps, and the number of runs that they come from.
 #[derive(Debug, Default)]
 pub struct KnownTimes {
     /// The median of each step by id, in milliseconds.
@@ -486,8 +485,8 @@ pub struct KnownTimes {
 }
 
 impl Engine<'_> {
-    /// Opens a plan file as `vplan run --plan` does: it is refused where the plan would be another
-    /// one today.
+    /// Opens a plan file like `vplan run --plan`: it is refused if the plan would be different
+    /// today.
     ///
     /// # Errors
     /// A file that is not a plan, a contract that is missing or invalid, a plan that would be
@@ -506,8 +505,8 @@ impl Engine<'_> {
         Ok(plan)
     }
 
-    /// Returns how long steps took in the recorded runs of the repository, or in those that lie in
-    /// a folder, up to four folders deep.
+    /// Returns the durations of steps in the recorded runs of the repository, or in those below a
+    /// folder, up to four folders deep.
     ///
     /// # Errors
     /// Records or a folder that cannot be read.

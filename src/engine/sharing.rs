@@ -23,7 +23,7 @@ const MOST_KEYS: u64 = 1 << 20;
 /// The longest scope, in bytes.
 const MOST_SCOPE: usize = 1024;
 
-/// The variable that names a store where no flag does.
+/// The variable with the address of the shared cache, if there is no flag.
 const VARIABLE: &str = "VPLAN_CACHE";
 
 /// Opens the shared cache, if one is requested. Returns a note instead if it cannot be used: an
@@ -67,7 +67,7 @@ pub(super) fn shared_cache(
     }
 }
 
-/// Returns the first flag that says something of a store.
+/// Returns the first flag about a shared cache.
 fn flag_of_a_store(asked: &CacheRequest) -> Option<&'static str> {
     let CacheRequest {
         url: _,
@@ -115,7 +115,7 @@ fn address(site: &Site, url: &str, asked: &CacheRequest, shown: &str) -> Result<
     Ok(Address::Folder(folder))
 }
 
-/// The addresses that are known.
+/// The supported forms of an address.
 #[cfg(feature = "remote")]
 const KNOWN: &str = "`folder:DIR`, `https://HOST/PATH`, `grpcs://HOST/INSTANCE` and `unix:SOCKET`";
 #[cfg(not(feature = "remote"))]

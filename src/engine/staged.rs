@@ -29,7 +29,7 @@ use vplan_repo::load::Site;
 
 /// The code of the failure that [`in_view`] answers.
 const DIFFERS: &str = "vplan::staged::differs";
-/// The failed operation where this process is not replaced.
+/// The failed operation if this process was not replaced.
 const AGAIN: &str = "vplan cannot be executed again";
 /// Maximum number of files that a message names.
 const NAMED: usize = 3;
@@ -54,7 +54,7 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
     let hidden = hidden.filter(|(_, by)| **by == HiddenBy::Repository);
     let untracked = apart.untracked.iter().chain(hidden.map(|(path, _)| path));
     let is_view = view::is_inside(&session.site.root);
-    // What a view still has is vplan's own.
+    // Untracked files left in a view are vplan's own.
     let least = match is_view {
         true => Interest::Selected,
         false => Interest::Everything,
@@ -135,7 +135,8 @@ fn conflicts(files: &[RepoPath]) -> Failure {
     Failure::usage("vplan::staged::conflicts", message).help("resolve them and `git add` the files")
 }
 
-/// Completes what a killed `vplan fix --staged` had begun to bring into the index and the work tree.
+/// Completes the changes of the index and the work tree that a killed `vplan fix --staged` had
+/// begun.
 ///
 /// # Errors
 /// It cannot be completed.
@@ -151,7 +152,7 @@ pub(super) fn complete(engine: &Engine<'_>, site: &Site) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Makes the failure of a result of fixes that is not kept.
+/// Makes the failure for fixes that could not be applied.
 pub(super) fn not_brought_in(error: &MendError) -> Failure {
     let message = format!("nothing of what was mended is staged: {error}");
     match error {
@@ -163,8 +164,8 @@ pub(super) fn not_brought_in(error: &MendError) -> Failure {
     }
 }
 
-/// Whether a file that git does not know may decide about the answer: a condition of the contract
-/// selects it, or a planned step has at least this interest in it.
+/// Whether an untracked file may influence the verdict: a condition of the contract selects it, or
+/// a planned step has at least this interest in it.
 fn matters(session: &Session, foci: &[Focus<'_>], path: &RepoPath, least: Interest) -> bool {
     let by_condition = |test: &Test| match test {
         Test::Role(_) => false,
@@ -289,8 +290,8 @@ fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure
     }
 }
 
-/// Gives the view the index's content. Once more where that brings other ignore rules, which hid
-/// files from the first comparison.
+/// Writes the index's content into the view. Repeats that if it brings other ignore rules, which
+/// hid files from the first comparison.
 fn write(site: Site, kept: &[PathBuf]) -> Result<(), Failure> {
     let write = || {
         let git = site.at_index().git?;
@@ -322,7 +323,7 @@ fn kept(site: &Site, places: &[Option<&Path>]) -> std::io::Result<Vec<PathBuf>> 
     Ok(kept)
 }
 
-/// Removes what was written in the view that this process runs in, if it does: the last step.
+/// If this process runs in a view, removes its written files, as the last step.
 pub fn leave(engine: &Engine<'_>) {
     if let Ok(state) = engine.state_base()
         && let Ok(state) = std::path::absolute(state)

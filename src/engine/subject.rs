@@ -1,4 +1,4 @@
-//! Determines what a round of a subject covers: the whole change since the commit at which the
+//! Determines the scope of a subject's round: the whole change since the commit at which the
 //! subject began, under its first gate.
 
 use super::continuation::{Continuation, site_identity};
@@ -54,7 +54,7 @@ pub struct Subject {
 pub struct SubjectBase {
     /// The commit that the work is compared with.
     pub commit: Oid,
-    /// Whether it is HEAD, because no default branch is known.
+    /// Whether it is HEAD only because no default branch is known.
     pub assumed: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct RoundRequirements {
     pub judge: Judge,
     /// The reasons why the round cannot complete the work, and notes.
     pub caveats: Vec<Caveat>,
-    /// The default base of a change today, where the contract is among the changed files.
+    /// Today's default base of a change, if the contract is among the changed files.
     pub present: Option<Oid>,
     /// The gate that counts.
     pub terms: Terms,
@@ -104,7 +104,7 @@ struct Same<'a> {
 /// The whole change of a subject.
 struct Whole {
     changes: ChangeSet,
-    /// The plan for it, where the request covers something else.
+    /// The plan for the whole change, if the request covers something else.
     plan: Option<Plan>,
 }
 
@@ -168,7 +168,7 @@ impl Subject {
         let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
         let whole = whole(session, requested, base.as_ref(), saved)?;
-        // The work tree has more than what is staged.
+        // The work tree has more than the staged files.
         let is_view = view::is_inside(&session.site.root);
         let mut scope = if is_view {
             Scope::Part
@@ -464,7 +464,7 @@ impl Subject {
 struct GateReader<'a> {
     engine: &'a Engine<'a>,
     session: &'a Session,
-    /// The subject's base, where the contract may be another one there.
+    /// The subject's base, if its contract may differ there.
     base: Option<&'a Oid>,
     present: Option<&'a Oid>,
 }
@@ -543,7 +543,7 @@ fn unknown_base(empty: bool) -> Caveat {
     )
 }
 
-/// Returns the change since the base, and the plan for it where the request covers something else.
+/// Returns the change since the base, and the plan for it if the request covers something else.
 fn whole(
     session: &Session,
     requested: &PlanRequest,

@@ -54,7 +54,7 @@ pub struct StatusRequest {
     /// The subject: its base is compared with, and the contracts count that a person has accepted
     /// for it.
     pub subject: Option<String>,
-    /// The contract that is accepted although it asks for less than the one at the base.
+    /// The contract that is accepted although it is weaker than the one at the base.
     pub allow_contract_change: Option<Digest>,
 }
 
@@ -98,7 +98,7 @@ pub struct RecordedState<'a> {
 /// Decides whether the present tree is verified.
 ///
 /// # Errors
-/// Records that cannot be listed; flags of the request that fit nothing (exit 2).
+/// The records cannot be listed, or the flags of the request match nothing (exit 2).
 pub fn tree_status(
     engine: &Engine<'_>,
     wanted: &StatusRequest,
@@ -220,8 +220,8 @@ impl<'a> RequestedPlans<'a> {
             base: Some(commit),
         };
         let request = PlanRequest {
-            // Without a contract, only what the repository declares can be required; with one, it
-            // never is.
+            // Without a contract, only the declarations of the repository can be required; with
+            // one, they never are.
             request: Request {
                 mode: Mode::Fallback,
                 ..Request::default()
@@ -244,7 +244,7 @@ impl<'a> RequestedPlans<'a> {
         let is_unknown = |c: &Caveat| c.code == Code::BaseUnknown;
         let by_default = asker.request.changes.is_none();
         if by_default && asker.plan(None)?.plan.caveats.iter().any(is_unknown) {
-            // The whole change is not known: every file must have been verified.
+            // The whole change is not known, so every file must have been verified.
             asker.request.changes = Some(ChangeSource::All);
             asker.session = engine.open(&asker.request)?;
             asker.compared = format!(
@@ -271,8 +271,8 @@ impl<'a> RequestedPlans<'a> {
         }
     }
 
-    /// Makes the requested plan; `of`: the request of a run, which supplies what the command line
-    /// does not set.
+    /// Makes the requested plan. `of`: the request of a run, for settings that the command line
+    /// lacks.
     fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
         let key = self.key(of);
         let known = self.made.remove(&key);

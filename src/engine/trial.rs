@@ -27,9 +27,9 @@ use vplan_run::record::StepRecord;
 use vplan_run::report::{Report, TREE_CHANGED};
 use vplan_store::history::History;
 
-/// The contract of a trial. It is in no work tree, so what is tried is never the user's.
+/// The contract of a trial. It is in no work tree, so a trial never uses the user's contract.
 const CONTRACT: &str = "contracts/vplan-try.vplan";
-/// Folders of installed dependencies that a checkout links, where the system gives no view.
+/// Folders of installed dependencies that a checkout links, if the system has no overlay.
 const LINKED: [&str; 3] = ["node_modules", ".venv", "vendor"];
 /// The time beyond its budget that a trial may take to end its last step.
 const GRACE: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ pub enum TrialEnd {
 /// Tries a proposal, and adjusts it.
 ///
 /// # Errors
-/// No folder for what is recorded.
+/// There is no folder for the records.
 pub fn attempt(
     engine: &Engine<'_>,
     site: &Site,
@@ -106,7 +106,7 @@ pub fn attempt(
     Ok(TrialEnd::Ran(told))
 }
 
-/// The name of the check whose step this is: one of packages has a step for each.
+/// The name of the check of a step: a check over packages has a step for each.
 fn check_of(found: &Proposed, id: &str) -> Option<String> {
     let checks = || found.proposal.checks.iter();
     let is_row = |check: &&Check| {
@@ -177,13 +177,13 @@ struct Trial<'t> {
     site: &'t Site,
     /// For records and state.
     folder: &'t Path,
-    /// The time for all of it, and since when.
+    /// The total time, and the start.
     budget: Duration,
     clock: Clock,
 }
 
 impl Trial<'_> {
-    /// Runs these checks; the reason for people why that is not possible.
+    /// Runs these checks, or returns the reason why that is impossible, for people.
     fn run(&self, found: &Proposed, names: &BTreeSet<String>) -> Result<Report, String> {
         let git = self.site.git.as_ref().map_err(ToString::to_string)?;
         let linked: Vec<&str> = LINKED
@@ -288,7 +288,7 @@ impl Trial<'_> {
         read.collect()
     }
 
-    /// What the trial found, as a baseline.
+    /// Returns the findings of the trial as a baseline.
     fn recorded(&self, report: &Report) -> Recording {
         let id = report.run_id.as_str();
         let plan = self
@@ -309,7 +309,7 @@ impl Trial<'_> {
         let suspects = ran.filter(|record| !is_missing(record));
         let writer = |record: &StepRecord| {
             let alone = BTreeSet::from([check_of(found, &record.id)?]);
-            // What it needs runs with it.
+            // The checks that it needs run too.
             let why = match self.run(found, &alone) {
                 Err(why) => why,
                 Ok(report) => {
@@ -341,11 +341,11 @@ impl Trial<'_> {
 /// A check that is dropped because it changes files, or because nothing shows that it does not.
 struct Writer {
     check: String,
-    /// What it did, in words.
+    /// The reason, in words.
     what: String,
 }
 
-/// The caveats that say that tracked files changed during a run.
+/// The caveats about tracked files that changed during a run.
 const MOVED: [Code; 2] = [Code::IndexDiffers, Code::TreeMoved];
 
 fn is_moved(report: &Report) -> bool {

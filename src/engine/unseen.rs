@@ -31,7 +31,7 @@ impl Session {
     /// Compiling fails.
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
         let out_of_tree = out_of_tree(plan).into_iter();
-        // Where the caller names the changed files, there is no comparison to complete.
+        // If the caller names the changed files, there is no comparison to complete.
         let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else {
             return Ok(out_of_tree.collect());
         };
@@ -55,8 +55,8 @@ impl Session {
         Ok(caveats)
     }
 
-    /// Finds the checks that the change disables by what it adds or removes: with the files of the
-    /// base they would be required.
+    /// Finds the checks that the change disables by adding or removing files: with the files of the
+    /// base, they would be required.
     fn switched_off(
         &self,
         hidden: &HiddenFiles,
@@ -203,7 +203,7 @@ impl Session {
                 .iter()
                 .flat_map(|file| foci.iter().map(move |(step, focus)| (file, *step, focus)));
             let is_meant = |(file, step, focus): &(&NewlyIgnored, &Step, &Focus<'_>)| {
-                // A change may well begin to ignore what tools leave.
+                // A change may legitimately begin to ignore files left by tools.
                 let most = if is_left_by_tools(file.path.as_bytes()) {
                     Interest::Everything
                 } else {

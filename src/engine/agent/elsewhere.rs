@@ -1,5 +1,5 @@
-//! Finds the work of a session that its work tree does not have: commits that HEAD left, and stash
-//! entries. Contents decide: what was amended, rebased, squashed or popped is there.
+//! Finds the work of a session that its work tree lacks: commits that HEAD left, and stash entries.
+//! Contents decide: work that was amended, rebased, squashed or popped is still there.
 //!
 //! The commits of the session come from HEAD's reflog. Other references and other work trees may
 //! belong to someone else: they are listed, but do not block a pass.
@@ -30,13 +30,13 @@ const SETTLED: usize = 5_000;
 /// The work of a session that is not in its work tree, a line each.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere {
-    /// Work that keeps the session from passing.
+    /// Work that blocks a pass of the session.
     pub left: Vec<String>,
-    /// Work that people are to know of.
+    /// Work that is reported to people.
     pub named: Vec<String>,
 }
 
-/// Files of a commit whose changes the work tree does not have.
+/// Files of a commit whose changes the work tree lacks.
 struct Absent {
     files: Vec<RepoPath>,
     /// Whether that is all that it changed.
@@ -154,7 +154,7 @@ impl Visited {
         let (mut made, mut branches) = (Vec::new(), BTreeSet::new());
         for movement in moves {
             branches.extend(movement.branches());
-            // A commit that nothing led to: a line is missing.
+            // A commit without a line that leads to it: that line is missing.
             made.extend(movement.from.filter(|from| all.insert(*from)));
             let is_new = movement.to.is_some_and(|to| all.insert(to));
             let is_made = is_new && !movement.finds_commit();
@@ -239,7 +239,7 @@ impl<'a> Comparison<'a> {
             let is_upon = parents.first().is_some_and(|id| visited.all.contains(id));
             let is_own = match stashed_on(&message) {
                 Some(branch) => visited.branches.contains(&branch),
-                // On no branch, or with a message of its own.
+                // On no branch, or with its own message.
                 None => own.is_none() || others.iter().all(|tree| tree.branch().is_some()),
             };
             if has_neighbours && !(is_upon && is_own) {

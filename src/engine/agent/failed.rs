@@ -68,7 +68,7 @@ pub(super) fn begin(
     })
 }
 
-/// A round that came to no report.
+/// A round without a report.
 #[derive(Debug)]
 pub struct Failed {
     /// The exit code of the run, if it ended by itself.
@@ -89,7 +89,7 @@ impl Failed {
             .as_ref()
             .map(|help| format!("\n{help}"))
             .unwrap_or_default();
-        // How a ledger is begun anew is for people.
+        // Resetting a ledger is left to people.
         let help = if failure.code.starts_with("vplan::ledger") {
             String::new()
         } else {
@@ -103,7 +103,8 @@ impl Failed {
         }
     }
 
-    /// Of work that is not in the work tree, a line each: no pass of what is there counts.
+    /// Makes the failure for work outside of the work tree, a line each: a pass of the present
+    /// files does not count.
     pub(super) fn elsewhere(left: &[String]) -> Self {
         Self {
             exit: Some(Exit::Failed.code()),
@@ -138,7 +139,7 @@ impl Failed {
     ) -> Result<Recorded, Failure> {
         let (_, at_base) = gate_at(engine, site, base);
         let contents = self.contents(engine, site);
-        // Work that is elsewhere has changed, whatever the files here are.
+        // Work elsewhere has changed, whatever the files here are.
         let changed = if contents.is_some() && self.verdict != Verdict::Failed {
             Change::Auto
         } else {
@@ -176,8 +177,8 @@ impl Failed {
         })
     }
 
-    /// The files now. Those that cannot be listed are not those of an earlier round; when time is
-    /// up there is none to list them.
+    /// Returns the present files. Files that cannot be listed differ from those of any earlier
+    /// round; at the time limit, they are not listed.
     fn contents(&self, engine: &Engine<'_>, site: &Site) -> Option<Contents> {
         if self.verdict == Verdict::TimedOut {
             return None;

@@ -1,5 +1,5 @@
-//! Keeps, in the state directory, where the session of an agent began, and the state of the repository
-//! there.
+//! Stores the start of an agent's session in the state directory: the commit, and the state of the
+//! repository.
 
 use crate::{Engine, Failure};
 use schemars::JsonSchema;
@@ -71,12 +71,12 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// The agent of a session whose stop is answered.
+/// The agent that wants to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopping<'a> {
     /// The id of the session.
     pub session: &'a str,
-    /// The id of a subagent, which has a subject of its own; `None`: the main agent.
+    /// The id of a subagent, which has its own subject; `None` for the main agent.
     pub subagent: Option<&'a str>,
 }
 
@@ -101,7 +101,7 @@ pub fn subject(id: &str) -> String {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Now {
     pub head: Option<String>,
-    /// `None` when it is not known, which is like no other.
+    /// `None` if it is not known; an unknown tree equals no other.
     pub tree: Option<String>,
 }
 
@@ -217,7 +217,7 @@ pub struct StartState {
     pub work_trees: Vec<String>,
 }
 
-/// Returns the inode of a folder; of a link, its own.
+/// Returns the inode of a folder; for a link, that of the link itself.
 fn inode(path: &Path) -> Option<u64> {
     path.symlink_metadata().ok().map(|meta| meta.ino())
 }
@@ -267,7 +267,7 @@ impl StartState {
     /// Returns the positions of HEAD since the start, when it was at `head`. `None` if the reflog
     /// no longer goes back that far.
     ///
-    /// `git gc` removes lines that are old; what is left is complete if it begins at that HEAD.
+    /// `git gc` removes old lines. The rest is complete if it begins at that HEAD.
     pub(super) fn since_start<'l>(
         &self,
         log: Option<&'l [Movement]>,
@@ -339,11 +339,11 @@ mod tests {
         // Old lines were removed.
         assert_eq!(since(&log[1..]), Some(log[2..].to_vec()));
         assert_eq!(since(&log[2..]), None);
-        // Lines of the session were removed, too, or all of them.
+        // Lines of the session were removed too, or all of them.
         assert_eq!(since(&log[3..]), None);
         assert_eq!(since(&[]), None);
         assert_eq!(start.since_start(None, head.as_ref()), None);
-        // All of it was old.
+        // All lines were old.
         let old = StartState {
             since: 10 + EXPIRES,
             ..start.clone()

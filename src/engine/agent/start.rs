@@ -1,4 +1,4 @@
-//! Finds and remembers where the session of an agent begins.
+//! Finds and stores the start of an agent's session.
 
 use super::record::StartState;
 use super::record::{Now, Record, prune, read, records, subject, write};
@@ -40,7 +40,7 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     }
     let start_state = StartState::of(&site).map_err(|e| changes_unknown(e.into()))?;
     let now = Now::look(git);
-    // Of a ledger that cannot be read no session is known to be finished.
+    // If the ledger cannot be read, no session counts as finished.
     let ledger = LedgerFile::new(engine.state(&site)?)
         .read()
         .unwrap_or_default();
@@ -121,7 +121,7 @@ fn unfinished(
     (found, found.is_some())
 }
 
-/// Whether all that a session did is verified, or nothing applied to it.
+/// Whether all work of a session is verified, or no check applied to it.
 pub(super) fn is_done(entry: &SubjectEntry) -> bool {
     let required = entry.began.as_ref().map_or(1, |b| b.gate.confirmations);
     entry.reason == Some(Because::NothingApplies)

@@ -1,5 +1,5 @@
-//! A stop of an agent: a round of its session, and what follows. A round that cannot be made is a
-//! failed one.
+//! A stop of an agent: a round of its session, and the decision. A round that cannot be made counts
+//! as failed.
 
 use super::elsewhere::{Elsewhere, contents, is_left_behind, settle};
 use super::failed::{Failed, begin};
@@ -62,14 +62,14 @@ pub enum Stopped {
     GivenUp {
         /// The word of the decision.
         reason: Option<String>,
-        /// The report of the round, if it came to one.
+        /// The report of the round, if there is one.
         report: Option<Box<Report>>,
         /// Messages for people.
         why: Vec<String>,
     },
-    /// The agent goes on, by this report.
+    /// The agent continues, with this report.
     Again(Box<Report>),
-    /// The agent goes on: its work could not be verified.
+    /// The agent continues: its work could not be verified.
     Failed(Failed, RetryState),
 }
 
@@ -82,15 +82,15 @@ pub enum RetryState {
     Unrecorded(String),
 }
 
-/// The end of a round: its report, or why there is none.
+/// The end of a round: its report, or the reason without one.
 type Ending = Result<Box<Report>, Failed>;
 
 /// Runs vplan for the session, for so long.
 type Run<'r> = dyn Fn(Duration) -> io::Result<ProgramOutput> + 'r;
 
 impl<'a> Stop<'a> {
-    /// Looks at a session that is to stop; `None`: it has nothing to verify. `unreachable`: why the
-    /// directory of the repository cannot be entered.
+    /// Examines a session that is about to stop; `None` if it has nothing to verify. `unreachable`:
+    /// why the directory of the repository cannot be entered.
     ///
     /// # Errors
     /// A directory that cannot be entered and has no known session.
@@ -161,13 +161,13 @@ impl<'a> Stop<'a> {
         })
     }
 
-    /// The work of the session that people are to know of, a line each.
+    /// Returns the work of the session that is reported to people, a line each.
     #[must_use]
     pub fn remarks(&self) -> &[String] {
         &self.elsewhere.named
     }
 
-    /// Names the changed files that define what a step of the verified plan runs, a line each.
+    /// Returns the changed files that define commands of steps in the verified plan, a line each.
     #[must_use]
     pub fn definitions(&self, report: &Report) -> Vec<String> {
         let history = History::open(&self.site.home, None).ok();
@@ -248,7 +248,7 @@ impl<'a> Stop<'a> {
         }
         let ending = match self.unknown.take() {
             Some(failure) => Err(Failed::of(&failure)),
-            // A round of what has passed already would give the retries back.
+            // A round for work that already passed would reset the retries.
             None if !self.elsewhere.left.is_empty() && !self.has_unsettled() => {
                 Err(Failed::elsewhere(&self.elsewhere.left))
             }
@@ -303,12 +303,12 @@ impl<'a> Stop<'a> {
         self.contents().is_none_or(|now| now.iter().any(is_new))
     }
 
-    /// The contents of the work tree that are changed, if they are known.
+    /// Returns the changed contents of the work tree, if they are known.
     fn contents(&self) -> Option<Vec<String>> {
         contents(self.site.usable_git()?, self.base.as_ref()).ok()
     }
 
-    /// Remembers what has passed.
+    /// Remembers the contents that passed.
     fn settle(&mut self) {
         if let Some(now) = self.contents() {
             self.remember(|record| settle(&mut record.settled, now));
@@ -428,7 +428,7 @@ impl<'a> Stop<'a> {
         self.remember(|record| record.unrecorded = count);
     }
 
-    /// Changes what is remembered of the session: its newest record, as other stops left it.
+    /// Updates the stored record of the session, in the version that other stops left.
     fn remember(&mut self, change: impl FnOnce(&mut Record)) {
         let Some(record) = self.record.as_mut() else {
             return;
@@ -442,13 +442,13 @@ impl<'a> Stop<'a> {
         let before = record.clone();
         change(record);
         if *record != before {
-            // Where not even that can be remembered, the agent is sent back once more.
+            // If even that cannot be stored, the agent is sent back once more.
             let _ = write(&place.path, self.who.session, record);
         }
     }
 }
 
-/// A run without a report of its own.
+/// A run without its own report.
 fn without_report(ended: &ProgramOutput) -> Failed {
     let (exit, what, verdict) = match ended.exit {
         _ if ended.timed_out => (
@@ -475,7 +475,7 @@ fn without_report(ended: &ProgramOutput) -> Failed {
     }
 }
 
-/// Returns the error text of a run without a report. How a ledger is begun anew is for people.
+/// Returns the error text of a run without a report. Resetting a ledger is left to people.
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = ["vplan::ledger", "vplan::state"];

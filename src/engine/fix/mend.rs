@@ -28,14 +28,14 @@ use vplan_runner::fixer::{self, FixRun, Fixed, FixerEnd, Mending};
 /// The mode of a regular file.
 const FILES: [u32; 2] = [0o100_644, 0o100_755];
 
-/// What the fixes of a run's failing checks did.
+/// The result of the fixes for a run's failed checks.
 #[derive(Debug)]
 pub(crate) struct Mended {
     /// Each fix that ran, in order.
     pub fixes: Vec<FixRecord>,
-    /// vplan was interrupted meanwhile.
+    /// Whether vplan was interrupted meanwhile, and how.
     pub interrupted: Option<Interrupt>,
-    /// The tree before and after all of them.
+    /// The tree before and after all fixes.
     pub before: Snapshot,
     pub after: Snapshot,
 }
@@ -49,7 +49,7 @@ impl Mended {
         changed
     }
 
-    /// Whether a fix changed what it must not.
+    /// Whether a fix made a forbidden change.
     pub fn is_outside(&self) -> bool {
         self.fixes.iter().any(|fix| !fix.outside.is_empty())
     }
@@ -151,7 +151,7 @@ struct Look {
     own: OwnFiles,
 }
 
-/// What all fixes are given.
+/// The inputs that all fixes share.
 struct Runs<'a> {
     git: &'a Git,
     session: &'a Session,

@@ -72,9 +72,9 @@ pub type Fix<'c> = &'c mut dyn FnMut(Fixer<'_>) -> Result<Fixed, DriveError>;
 pub struct LoopCaller<'c> {
     /// Receives the progress.
     pub see: &'c mut dyn FnMut(LoopProgress<'_>),
-    /// Formats what failed, for the fixer.
+    /// Formats the failures, for the fixer.
     pub feedback: &'c dyn Fn(&Report) -> String,
-    /// Formats the request to the fixer after a pass that has to be confirmed.
+    /// Formats the request to the fixer after a pass that must be confirmed.
     pub review: &'c dyn Fn(&Report) -> String,
     /// The interval at which the progress reports the running steps; never without.
     pub tick: Option<Duration>,
@@ -97,7 +97,7 @@ pub struct LoopOutcome {
     pub last: Verified,
     /// The rounds, in order.
     pub rounds: Vec<RoundRecord>,
-    /// The fixer's reason not to go on, in its own words made harmless.
+    /// The fixer's reason for giving up, in its own words, made safe to show.
     pub stuck: Option<String>,
     /// The files of the first round's change that are again as they are at the base.
     pub undone: Vec<RepoPath>,
@@ -138,7 +138,7 @@ pub enum Stop {
 /// The purpose of a fixer's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It repairs what failed.
+    /// It repairs failures.
     Repair,
     /// It reviews work that has passed.
     Review,

@@ -1,4 +1,4 @@
-//! Verifies a change, runs a fixer on what failed, and verifies again, until there is a decision.
+//! Verifies a change, runs a fixer on the failures, and verifies again, until there is a decision.
 //!
 //! The fixer is not trusted: neither its output nor its exit code can turn a failure into a pass.
 //! Before each verification, the loop checks that the request is unchanged, and that the work is

@@ -113,7 +113,7 @@ impl Task<'_, '_> {
     fn verified(&mut self) -> Result<Verified, Failure> {
         let mut verified = self.verify_once()?;
         if only_grew(&verified.report) {
-            // There is nothing to repair: the same is verified once more, for the whole change.
+            // There is nothing to repair: the whole change is verified once more.
             verified = self.verify_once()?;
         }
         self.compare(&verified.session);
@@ -214,8 +214,8 @@ impl Task<'_, '_> {
         }
     }
 
-    /// Ends the loop where a later round could not begin. If that is the fixer's doing, it is a
-    /// decision about the work.
+    /// Ends the loop if a later round could not begin. If the fixer caused that, it is a decision
+    /// about the work.
     fn refused(self, failure: Failure, mut last: Verified) -> Result<LoopOutcome, Failure> {
         let stop = match failure.code.as_str() {
             CHANGED => Stop::ContractChanged,
@@ -280,7 +280,7 @@ impl Task<'_, '_> {
     }
 }
 
-/// Checks that there are fixes in the contract, and that they may work where they are verified.
+/// Checks that the contract has fixes, and that they may run in the verified tree.
 fn can_be_mended(session: &Session) -> Result<(), Failure> {
     let contract = session.contract();
     let is_there = |contract: &Contract| contract.checks.iter().any(|check| fix(check).is_some());

@@ -22,7 +22,7 @@ use vplan_runner::fixer::Fixer;
 use vplan_runner::sandbox::{CONFINED, TEMPORARY};
 
 impl Task<'_, '_> {
-    /// Has the fixer repair what failed. Returns how the loop ends, if it does.
+    /// Runs the fixer on the failures. Returns how the loop ends, if it does.
     pub(super) fn repaired(&mut self, verified: &Verified) -> Result<Option<End>, Failure> {
         let asked = self.asked;
         let Some(fixer) = &asked.fixer else {
@@ -74,8 +74,8 @@ impl Task<'_, '_> {
         Ok(None)
     }
 
-    /// Has the fixer look at work that has passed, until it is confirmed as often as it must, or
-    /// has changed.
+    /// Lets the fixer review work that has passed, until it is confirmed often enough, or has
+    /// changed.
     pub(super) fn reviewed(
         &mut self,
         round: u32,
@@ -83,7 +83,7 @@ impl Task<'_, '_> {
     ) -> Result<Option<End>, Failure> {
         let asked = self.asked;
         let Some(fixer) = &asked.fixer else {
-            // It is not looked at a second time.
+            // It is not reviewed a second time.
             return Ok(Some(End::new(
                 Stop::NotConfirmed,
                 Exit::Unconfirmed,
@@ -290,7 +290,7 @@ impl Task<'_, '_> {
             held: held.as_ref().map(|held| &held.held),
         })
         .map_err(|e| failed("the fixer could not be run", &e))?;
-        // Before anything asks git again.
+        // Before git is called again.
         let outside = held.as_ref().map(|held| held.release(session));
         let outside = outside.transpose()?.flatten();
         // Files that can no longer be listed count as changed; the next verification reports the

@@ -1,5 +1,4 @@
-//! Checks that each round of a loop verifies what the first one did: the same contract, base and
-//! change.
+//! Checks that each round of a loop verifies the same as the first one: contract, base and change.
 
 use crate::baseline::counting;
 use crate::failure::Failure;
@@ -76,7 +75,7 @@ pub(super) struct Watch {
     /// Whether another contract may be verified.
     allowed: Option<Allowed>,
     pin: Option<Pin>,
-    /// HEAD in the first round, where it matters.
+    /// HEAD in the first round, if it matters.
     head: Option<Option<Oid>>,
     /// The change that the loop began with.
     work: Option<Work>,
@@ -185,7 +184,7 @@ fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
 struct Work {
     /// The commit that the request compares with.
     base: Option<Oid>,
-    /// The base of the change, where the request does not get its changes from git.
+    /// The base of the change, if the request does not get its changes from git.
     own_base: Option<Oid>,
     /// The files that differed from the base.
     trace: Trace,

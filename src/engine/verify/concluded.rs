@@ -1,4 +1,4 @@
-//! Makes the report of what was executed, and ends the record with it.
+//! Makes the report of the executed plan, and completes the record.
 
 use super::journal_writer::JournalWriter;
 use super::rounds::Executed;

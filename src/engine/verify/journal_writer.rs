@@ -18,15 +18,15 @@ use vplan_store::vault::Vault;
 pub(super) struct JournalWriter<'e> {
     pub record: RunRecord,
     events: Option<Box<dyn Write + 'e>>,
-    /// vplan's own memory of what it wrote, outside the repository.
+    /// vplan's own record of what it wrote, outside of the repository.
     vault: Option<&'e Vault>,
     journal: Journal,
     /// The digest of the report that was written last.
     report: Option<Digest>,
     /// The first error of writing the record.
     pub fault: Option<String>,
-    /// Opened by the begin of the run and the end of a step, until a sync is requested. The next
-    /// step starts meanwhile.
+    /// Collects lines between the start of the run, or the end of a step, and a sync request. The
+    /// next step starts meanwhile.
     commit: GroupCommit,
     /// Whether a step has started.
     has_started: bool,
@@ -34,7 +34,7 @@ pub(super) struct JournalWriter<'e> {
     requested_len: u64,
     synced_len: u64,
     /// Lines not yet sent to the second reader, with the length of the events at each: an end that
-    /// it has seen survives a loss of power.
+    /// it has received survives a loss of power.
     pending: Vec<(u64, String)>,
 }
 

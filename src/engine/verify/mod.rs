@@ -1,5 +1,4 @@
-//! Verifies a change: makes the plan, executes it, repairs it where it was wrong, records the
-//! round.
+//! Verifies a change: makes the plan, executes it, repairs a wrong plan, records the round.
 
 mod concluded;
 mod journal_writer;
@@ -155,7 +154,7 @@ struct Prepared<'k> {
 
     /// The store of passes of other machines.
     cache: Option<SharedCache>,
-    /// What carries steps elsewhere.
+    /// The transport of remote execution.
     transport: Option<Transport>,
 }
 
@@ -333,7 +332,7 @@ fn execute(
     let mut book = JournalWriter::new(record, events, vault.as_ref());
     let old_records = remove_old_records(&session.site, asked);
     let executed = begin(plan, &context, &world, &mut book, &circumstances, caller);
-    // A run that failed has removed what is too old all the same.
+    // A failed run has removed old records, too.
     let _ = old_records.map(JoinHandle::join);
     let (executed, driver) = executed?;
     let used = (recall, looks.as_ref(), away.as_ref());
@@ -389,7 +388,7 @@ fn begin(
 }
 
 impl Verified {
-    /// Returns what of its work tree counts as a change.
+    /// Returns the parts of its work tree that count as a change.
     #[must_use]
     pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
         engine.tree(
@@ -497,7 +496,8 @@ fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
     Ok(reached)
 }
 
-/// Begins the record, with the proposer's output. `tracked`: a tracked file where records are.
+/// Begins the record, with the proposer's output. `tracked`: a tracked file in the place of
+/// records.
 fn record(
     session: &Session,
     asked: &VerifyRequest,
@@ -507,7 +507,7 @@ fn record(
     let home = Root::open(&session.site.home).map_err(|e| broken(&e))?;
     let create = |place: Option<&Path>| RunRecord::create(&home, place, tracked);
     let created = match create(asked.records.as_deref()) {
-        // Within a confined step, `.vplan` is read-only, and the temporary folder is its own.
+        // Within a confined step, `.vplan` is read-only, and the temporary folder is private.
         Err(RecordError::Io(_, error))
             if asked.records.is_none()
                 && is_read_only(&error)

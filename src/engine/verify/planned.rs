@@ -1,4 +1,4 @@
-//! Makes the plan of a round, with every caveat that has to be reported before anything runs.
+//! Makes the plan of a round, with every caveat that must be reported before anything runs.
 
 use crate::base_contract::{attach, of_run};
 use crate::baseline::{self, Counting};
@@ -27,7 +27,7 @@ pub(super) struct Planned {
     pub requirements: Option<RoundRequirements>,
     /// The baseline that counts.
     pub baseline: Counting,
-    /// The plan, or a share of it.
+    /// The plan, or the part of a shard.
     pub plan: Plan,
     /// The differences between the plan file and the present, if there is one.
     pub saved_plan: Option<SavedPlan>,

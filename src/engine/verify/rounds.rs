@@ -33,13 +33,13 @@ use vplan_store::reuse::Recall;
 
 /// An event of a verification, for an observer.
 pub enum Progress<'a> {
-    /// The plan is made; nothing has run yet.
+    /// The plan is complete; nothing has run yet.
     Planned(&'a Plan),
     /// A step has ended.
     Ended {
         /// The step that ended.
         step: StepIndex,
-        /// Its result, as far as it is known now.
+        /// Its preliminary result.
         record: &'a StepRecord,
         /// The time, in milliseconds since the run's start.
         at: u64,
@@ -51,7 +51,7 @@ pub enum Progress<'a> {
         /// The steps, in plan order.
         running: &'a [Running<'a>],
     },
-    /// The plan has been rewritten, the run goes on.
+    /// The plan has been rewritten, and the run continues.
     Rewritten {
         /// The rule that changed it.
         rule: &'a str,
@@ -73,11 +73,11 @@ pub(super) struct Executed {
     pub plan: Arc<Plan>,
     /// The results of its steps.
     pub records: Vec<StepRecord>,
-    /// What ended it.
+    /// How the execution ended.
     pub ending: Ending,
     /// Results that later plans do not have.
     pub superseded: Vec<StepRecord>,
-    /// What lasts over all plans.
+    /// The data of all plans together.
     pub rounds: Rounds,
 }
 
@@ -205,7 +205,7 @@ fn classify(
     (classified.collect(), facts)
 }
 
-/// Returns the next plan, if there is one: after an interrupt, an exhausted budget or a full disk
+/// Returns the next plan, if there is one. After an interrupt, an exhausted budget or a full disk,
 /// nothing is tried again.
 fn repair(
     plan: &Plan,
@@ -248,7 +248,7 @@ pub(super) struct Rounds {
     pub refusals: Vec<Refusal>,
     /// Variables that steps were not given, by name.
     pub withheld: BTreeMap<String, Withheld>,
-    /// Where steps were executed, by step id, in a run that may execute some elsewhere.
+    /// The machines that executed the steps, by step id, in a run with remote execution.
     places: BTreeMap<String, Place>,
     /// The steps that were executed here because there was no answer from elsewhere.
     fallen_back: BTreeSet<String>,
@@ -263,7 +263,7 @@ struct LastTry {
     /// The program that was started elsewhere.
     elsewhere: Option<ProgramRecord>,
     confined: Option<Confined>,
-    /// How far it is known that the step depends on its `inputs` alone.
+    /// The evidence that the step depends on its `inputs` alone.
     inputs: Option<InputsBasis>,
 }
 
@@ -289,7 +289,7 @@ impl Rounds {
         Elsewhere::new(sent, away.most, away.fall_back)
     }
 
-    /// Says which steps were executed here for want of an answer.
+    /// Names the steps that were executed here because a remote try had no answer.
     pub fn fallen_back(&self, records: &[StepRecord]) -> Option<Note> {
         let ran = records.iter().filter(|record| record.tries > 0);
         let ids = ran.map(|record| &record.id);

@@ -21,9 +21,9 @@ use vplan_store::earlier::Earlier;
 
 /// The world of a round.
 pub(super) struct RoundWorld<'k> {
-    /// The round, which may have to make its plan once more.
+    /// The round, which may have to make its plan again.
     pub round: Again<'k>,
-    /// What counts as a change.
+    /// The definition of a change.
     pub tree: Tree<'k>,
     /// The linked folders, as they were before the run.
     pub linked: Option<Linked>,
@@ -31,7 +31,7 @@ pub(super) struct RoundWorld<'k> {
     pub keeper: Option<Keeper<'k>>,
     /// The passes of earlier runs.
     pub earlier: Option<Earlier<'k>>,
-    /// The findings and failing tests that are known.
+    /// The known findings and failing tests.
     pub known: Option<Arc<KnownFindings>>,
 }
 
