@@ -56,7 +56,7 @@ impl Rules {
     }
 }
 
-/// Splits off the pattern, which may be quoted as in C, and returns what follows.
+/// Splits off the pattern, which may be quoted as in C, and returns the rest.
 fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
         let end = line

@@ -1,11 +1,11 @@
-//! Lists what differs between two commits, with one call of git and without reading any content.
+//! Lists the differences between two commits, with one call of git and without reading any content.
 
 use super::Git;
 use super::error::GitError;
 use super::object::Oid;
 use vplan_base::path::RepoPath;
 
-/// The mode and id that a commit has at a path; `None` for nothing.
+/// The mode and id that a commit has at a path; `None` if it has no entry there.
 pub type At = Option<(u32, Oid)>;
 
 /// The arguments of the call.
@@ -33,8 +33,8 @@ impl Git {
     }
 }
 
-/// Parses every path that differs, and what the commit that the difference is *from* has there.
-/// `None` for anything that git does not write.
+/// Parses every path that differs, with the entry in the first commit of the comparison. `None` for
+/// text that git does not write.
 #[must_use]
 pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
     let mut fields = difference

@@ -56,7 +56,7 @@ pub(super) fn start(
 }
 
 impl Started {
-    /// Lowers the limit on output to so many bytes.
+    /// Lowers the limit on output, in bytes.
     pub(super) fn limit(&mut self, cap: usize) {
         self.cap = self.cap.min(cap);
     }
@@ -104,8 +104,8 @@ fn collect(child: &mut Child, deadline: Instant, cap: usize) -> Result<Output, C
     })
 }
 
-/// Reads once. Keeps at most `keep` bytes and drops the stream at its end. Returns whether there
-/// was anything.
+/// Reads once. Keeps at most `keep` bytes, and drops the stream at its end. Returns whether it read
+/// anything.
 fn drain(
     stream: &mut Option<impl Read>,
     into: &mut Vec<u8>,

@@ -63,7 +63,7 @@ fn entry(content: &[u8], length: usize) -> Option<(TreeEntry, &[u8])> {
     ))
 }
 
-/// Returns the mode as git reads it: one of four, whatever old versions wrote.
+/// Returns the mode as git interprets it: one of four, whatever old versions wrote.
 fn canonical(mode: u32) -> u32 {
     match mode & 0o170_000 {
         0o100_000 if mode & 0o100 != 0 => 0o100_755,

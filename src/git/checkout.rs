@@ -15,7 +15,7 @@ use vplan_base::word::visible_path;
 use vplan_os::files;
 use vplan_os::files::beneath::Beneath;
 
-/// The files of a git directory that belong to one work tree. What is not there is not needed.
+/// The files of a git directory that belong to one work tree. Missing ones are not needed.
 const OWN: [&str; 2] = ["HEAD", "config.worktree"];
 /// The prefix of the files in which a split index is continued.
 const SHARED_INDEX: &str = "sharedindex.";

@@ -159,8 +159,8 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether git takes a text for binary where it decides itself: a NUL, a CR without LF, or too much
-/// that is not printable.
+/// Whether git treats a text as binary by default: a NUL, a CR without LF, or too many unprintable
+/// characters.
 fn is_binary(bytes: &[u8]) -> bool {
     let (mut printable, mut other) = (0_u64, 0_u64);
     // A file of DOS may end in one.
@@ -224,7 +224,7 @@ fn is_of_stamp(byte: u8) -> bool {
 pub(super) struct Converter<'a> {
     git: &'a Git,
     listing: &'a Listing,
-    /// By directory, with `/` at its end: `None` where the file differs from that of the base.
+    /// By directory, with `/` at its end; `None` if the file differs from that of the base.
     rules: BTreeMap<Vec<u8>, Option<Rules>>,
     pub learned: Vec<Learned>,
 }
@@ -239,14 +239,14 @@ impl<'a> Converter<'a> {
         }
     }
 
-    /// Whether a file whose bytes are not those of a blob would be committed as that blob.
+    /// Whether a file with other bytes than a blob would be committed as that blob.
     pub(super) fn is_same(&mut self, path: &[u8], blob: &Oid) -> bool {
         self.conversion(path)
             .is_some_and(|conversion| self.id(path, &conversion, blob.length()) == Some(*blob))
     }
 
-    /// Whether a file that would be committed as a blob has line ends that a checkout does not give
-    /// it, as far as attributes say.
+    /// Whether a file that would be committed as a blob has line ends that a checkout would not
+    /// give it, according to the attributes.
     pub(super) fn has_other_line_ends(&mut self, path: &[u8], blob: &Oid) -> bool {
         let Some(conversion) = self
             .conversion(path)

@@ -85,7 +85,7 @@ pub enum GitError {
         /// The system's message.
         message: String,
     },
-    /// vplan's records must not be part of what they record.
+    /// vplan's records must not be part of the tree that they record.
     #[error("`{0}` is tracked by git, but `.vplan/` is for vplan's own records")]
     TrackedRecord(String),
     /// The index kept changing under the reader.
@@ -175,7 +175,7 @@ impl GitError {
                 format!("if it is a branch of the remote: git fetch {remote} {branch}")
             }
             GitError::AmbiguousBranch { found, .. } | GitError::AmbiguousRevision { found, .. } => {
-                // A branch is what is meant more often than a tag.
+                // A branch is meant more often than a tag.
                 let full = |name: &&String| name.starts_with("refs/");
                 let branch = |name: &&String| full(name) && !name.starts_with("refs/tags/");
                 let full = found.iter().find(branch).or_else(|| found.iter().find(full))?;
@@ -199,7 +199,7 @@ impl GitError {
     }
 }
 
-/// Splits a name into the remote and the branch that it means.
+/// Splits a name into a remote and a branch.
 fn of_remote(name: &str) -> (&str, &str) {
     let tracking = name
         .strip_prefix("refs/remotes/")

@@ -1,4 +1,4 @@
-//! Fetches a file of another repository, by git, into a temporary repository of its own.
+//! Fetches a file of another repository, by git, into a temporary repository.
 //!
 //! The remote and its URL come from a contract, so neither is trusted: one protocol, no prompt, no
 //! hook, no submodule, a new environment, and a time limit. Git starts helpers (`git-remote-https`,
@@ -35,13 +35,13 @@ use vplan_os::scratch::{self, Scratch};
 pub(crate) const FETCH_FAILED: Code = Code("vplan::lock::fetch_failed");
 /// The time was up.
 pub(crate) const TIMED_OUT: Code = Code("vplan::lock::fetch_timed_out");
-/// The remote has no such commit.
+/// The remote lacks the commit.
 pub(crate) const NO_COMMIT: Code = Code("vplan::lock::no_such_commit");
-/// The remote has no such branch or tag, or both.
+/// The remote lacks the branch or tag, or has both.
 pub(crate) const NO_REF: Code = Code("vplan::lock::no_such_ref");
 /// The object is not a commit.
 pub(crate) const NOT_A_COMMIT: Code = Code("vplan::lock::not_a_commit");
-/// The commit has no such file.
+/// The commit lacks the file.
 pub const NO_FILE: Code = Code("vplan::lock::no_such_file");
 /// The path is a directory, a symlink, a submodule.
 pub(crate) const NOT_A_FILE: Code = Code("vplan::lock::not_a_file");
@@ -134,8 +134,8 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Looks for git. `root`: the repository that is worked in, whose own programs are never used;
-    /// `limit`: for each import.
+    /// Locates git. `root`: the present repository, whose own programs are never used; `limit`: for
+    /// each import.
     ///
     /// # Errors
     /// No git on the PATH.
@@ -190,7 +190,7 @@ impl Fetcher {
     /// Returns the commit that a branch or tag of another repository names now.
     ///
     /// # Errors
-    /// The remote does not answer, or has no such branch or tag, or both.
+    /// The remote does not answer, lacks the branch or tag, or has both.
     pub fn commit_of(&self, at: &GitRef) -> Result<String, PinError> {
         let dir = scratch_folder()?;
         let repository = Repository {
@@ -277,7 +277,7 @@ impl Repository<'_> {
         }
     }
 
-    /// Fetches the commit alone, or everything from a server that gives nothing else.
+    /// Fetches the commit alone, or everything if the server does not allow that.
     fn bring(&self, revision: &str) -> Result<(), PinError> {
         let deadline = Instant::now() + self.fetcher.limit;
         let url = self.url;

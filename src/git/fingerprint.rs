@@ -1,4 +1,4 @@
-//! Fingerprints sets of files, to tell whether they have changed.
+//! Fingerprints sets of files, to detect changes.
 
 use crate::{Git, repository};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub enum Print {
     },
     /// A symlink, with its target as it is written.
     Symlink(Vec<u8>),
-    /// A submodule: the commit that is checked out, when that is known.
+    /// A submodule: the commit that is checked out, if it is known.
     Submodule(Option<String>),
     /// Something else, or a file that cannot be read, with the reason.
     Other(String),

@@ -56,8 +56,8 @@ pub fn is_left_by_tools(path: &[u8]) -> bool {
         || tool_folder(path).is_some()
 }
 
-/// Returns the line of a `.gitignore` that ignores a path: what tools leave wherever it is, anything
-/// else at this place.
+/// Returns the line of a `.gitignore` that ignores a path: for files left by tools, anywhere; for
+/// others, only there.
 #[must_use]
 pub fn ignoring_line(path: &RepoPath, is_folder: bool) -> String {
     let bytes = path.as_bytes();
@@ -92,7 +92,7 @@ fn tool_folder(path: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Whether a path lies in a folder of a tool's name that has tracked files.
+/// Whether a path is in a folder with a tool's name and tracked files.
 fn has_sources(entries: &[IndexEntry], path: &[u8]) -> bool {
     tool_folder(path).is_some_and(|folder| {
         let first = entries.partition_point(|entry| &*entry.path < folder);
@@ -122,9 +122,9 @@ impl Git {
         paths.iter().filter_map(with).collect()
     }
 
-    /// Returns those of these untracked files that no tracked rule hides and git does not list, each
-    /// with what hides it. A folder ends in `/`. `entries`: the index, in byte order; a folder with
-    /// tracked files is not a tool's.
+    /// Returns the untracked files that no tracked rule hides and git does not list, each with the
+    /// rule that hides it. A folder ends in `/`. `entries`: the index, in byte order; a folder with
+    /// tracked files does not count as a tool's.
     pub(super) fn hidden(
         &self,
         others: &[Vec<u8>],
@@ -212,8 +212,8 @@ impl Git {
         is_below || file.starts_with(&self.layout().common_dir)
     }
 
-    /// Whose configuration names `core.excludesFile`. An old git that does not know it, and anything
-    /// unusual, counts as the repository's.
+    /// Returns whose configuration names `core.excludesFile`. With an old git that does not report
+    /// it, and in unusual cases, it counts as the repository's.
     fn named_by(&self) -> HiddenBy {
         let args = [
             "config",

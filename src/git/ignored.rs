@@ -62,7 +62,7 @@ struct Look {
     open: Vec<Open>,
 }
 
-/// The rules of the `.gitignore` files, for what is not there yet.
+/// The rules of the `.gitignore` files, for paths that may not exist yet.
 pub struct IgnoreRules {
     beneath: Beneath,
     /// Those of folders, by their paths.

@@ -25,7 +25,7 @@ pub enum Index {
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// The path, as git keeps it.
+    /// The path, as git stores it.
     pub path: Arc<[u8]>,
     /// `0o100644`, `0o100755`, `0o120000` or `0o160000`.
     pub mode: u32,
@@ -52,7 +52,8 @@ fn read(bytes: &[u8], length: usize) -> Option<Vec<IndexEntry>> {
     let version = cursor.u32()?;
     (2..=4).contains(&version).then_some(())?;
     let count = usize::try_from(cursor.u32()?).ok()?;
-    // An entry takes more than 62 bytes (in version 4 as well): a count that does not fit is a lie.
+    // An entry takes more than 62 bytes (in version 4 as well), so a count that does not fit is
+    // forged.
     (count <= body.len() / 40).then_some(())?;
     let mut entries = Vec::with_capacity(count);
     let mut previous: Vec<u8> = Vec::new();

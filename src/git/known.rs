@@ -15,7 +15,7 @@ const MAX_COMMITS: &str = "--max-count=100";
 /// longer than `PATH_MAX`, with a commit's id before it.
 const TOO_LONG: usize = 4000;
 
-/// Where the other side of a comparison is in a shallow clone.
+/// The other side of a comparison in a shallow clone.
 const OTHER_SIDES: [&str; 2] = ["FETCH_HEAD", "refs/remotes/origin/HEAD"];
 
 impl Git {

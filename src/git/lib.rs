@@ -1,4 +1,4 @@
-//! Queries git in such a way that the repository's own configuration cannot run anything.
+//! Queries git so that the repository's own configuration cannot run anything.
 //!
 //! Git calls are hardened: only plumbing that never compares contents (`ls-files`, `ls-tree`,
 //! `cat-file`, `merge-base`, `rev-parse`). Everything that reads the work tree (`git diff`, `git
@@ -87,7 +87,7 @@ pub struct Git {
     layout: Layout,
     /// The caller's `PATH`.
     path: OsString,
-    /// Git's executable, located when it is first asked for.
+    /// Git's executable, located on the first use.
     program: OnceLock<Option<PathBuf>>,
     /// The PATH that git gets, made when it is first started: that takes a system call for each folder
     /// and each above it, and a request that names the changed files starts no git.
@@ -177,7 +177,7 @@ impl Git {
             // `.git/info/grafts` gives commits other parents, and so a change another beginning.
             ("GIT_GRAFT_FILE", "/dev/null".into()),
         ];
-        // Where the user's own configuration is: it carries `safe.directory` and the personal
+        // The places of the user's own configuration, which has `safe.directory` and the personal
         // ignore file.
         for name in ["HOME", "XDG_CONFIG_HOME"] {
             env.extend(lookup(name).map(|value| (name, value)));
@@ -226,7 +226,7 @@ impl Git {
     /// Checks that there is a git.
     ///
     /// # Errors
-    /// There is none on the PATH.
+    /// No git is on the PATH.
     pub fn available(&self) -> Result<(), GitError> {
         self.program().map(|_| ())
     }
@@ -263,7 +263,7 @@ impl Git {
         &self.layout.root
     }
 
-    /// Returns where the repository's files are.
+    /// Returns the places of the repository's files.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -1,7 +1,8 @@
 //! Caches facts about a repository: a stat table of the work tree, and the listings of commits.
 //!
 //! Both are in the state directory, outside the work tree; without one, everything is read again.
-//! Only vplan writes the table; the times and sizes in git's index may come from any process.
+//! Only vplan writes the table, while any process may have written the times and sizes in git's
+//! index.
 
 use super::index::IndexEntry;
 use super::object::Oid;
@@ -52,13 +53,13 @@ pub(super) struct Memory {
     keeps: AtomicBool,
     /// The number of bytes read that the stored table would have saved.
     unsaved: Mutex<u64>,
-    /// Listings that were made before anything was kept.
+    /// Listings that were made before storing was allowed.
     listings: Mutex<BTreeMap<Oid, Vec<u8>>>,
     /// The paths that the last comparison of the work tree skipped.
     unseen: Mutex<Unseen>,
     /// The work tree as the last comparison found it, with the index that it was found with.
     observed: Mutex<Option<(IndexStamp, Observed)>>,
-    /// What the folders of the work tree listed when they were searched last.
+    /// The listings of the work tree's folders in the last search.
     folders: Mutex<Vec<Listings>>,
     /// The index as it was read last, if it was at rest.
     entries: Mutex<Option<(IndexStamp, Arc<Vec<IndexEntry>>)>>,
@@ -124,12 +125,12 @@ impl Memory {
         Some(look(observed))
     }
 
-    /// Takes what the last search has listed.
+    /// Takes the listings of the last search.
     pub(super) fn take_listings(&self) -> Vec<Listings> {
         std::mem::take(&mut *locked(&self.folders))
     }
 
-    /// Keeps what a search has listed.
+    /// Remembers the listings of a search.
     pub(super) fn keep_listings(&self, listings: Vec<Listings>) {
         *locked(&self.folders) = listings;
     }
@@ -152,7 +153,7 @@ impl Memory {
         state_files::find(StateDir::find(base, root).ok()??.folder, FOLDER).ok()
     }
 
-    /// Opens the folder, and makes it if needed. `None` where it cannot be made.
+    /// Opens the folder, and makes it if needed. `None` if it cannot be made.
     fn open(&self) -> Option<OwnedFd> {
         let (base, root) = self.place.as_ref()?;
         state_files::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
@@ -219,7 +220,7 @@ impl Memory {
         *unsaved = 0;
     }
 
-    /// Stores what was learned so far, and from now on.
+    /// Stores new entries so far, and from now on.
     pub(super) fn keep(&self) {
         self.keeps.store(true, Ordering::Relaxed);
         std::mem::take(&mut *locked(&self.listings))

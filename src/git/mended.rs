@@ -63,7 +63,7 @@ pub struct Mended {
 }
 
 impl Mended {
-    /// Returns what became of files between two snapshots.
+    /// Returns the changes of files between two snapshots.
     #[must_use]
     pub fn between(paths: &[RepoPath], before: &Snapshot, after: &Snapshot) -> Vec<Self> {
         let mended = |path: &RepoPath| Self {
@@ -75,7 +75,7 @@ impl Mended {
     }
 }
 
-/// The reason why nothing was brought in.
+/// The reason why no fix was applied.
 #[derive(Debug, thiserror::Error)]
 pub enum MendError {
     /// A file differs from the state before the fix: changed meanwhile, or never staged in that
@@ -136,7 +136,7 @@ impl Git {
         Ok(other)
     }
 
-    /// Checks that the index has what the fixes began with.
+    /// Checks that the index has the content that the fixes started from.
     fn is_staged(&self, mended: &[Mended]) -> Result<(), MendError> {
         let staged = self.staged_blobs()?;
         match mended
@@ -378,7 +378,7 @@ impl Tree {
         new.rename().map(drop)
     }
 
-    /// Opens the folder that a path lies in, through no link; makes those that are missing.
+    /// Opens the folder of a path without following links; makes missing folders.
     fn folder_of(&self, path: &RepoPath, makes: bool) -> io::Result<OwnedFd> {
         let mut folder = self.beneath.folder(&RepoPath::root())?;
         let above = path.ancestors();

@@ -16,13 +16,13 @@ pub struct Oid {
     bytes: [u8; 32],
 }
 
-/// Returns the length of an id in bytes, if there are such ids.
+/// Returns the length of an id in bytes, if it is valid.
 fn length(bytes: usize) -> Option<u8> {
     u8::try_from(bytes).ok().filter(|n| matches!(n, 20 | 32))
 }
 
 impl Oid {
-    /// Takes raw bytes: 20 or 32 of them.
+    /// Takes 20 or 32 raw bytes.
     #[must_use]
     pub fn from_bytes(raw: &[u8]) -> Option<Self> {
         let length = length(raw.len())?;
@@ -51,7 +51,7 @@ impl Oid {
         self.bytes
     }
 
-    /// Returns the id of so many bytes that [`Oid::padded`] gave.
+    /// Returns the id of the given length from the bytes of [`Oid::padded`].
     pub(super) fn from_padded(of: usize, bytes: [u8; 32]) -> Option<Self> {
         let length = length(of)?;
         let ends = |from: usize| {
@@ -120,7 +120,7 @@ pub(crate) fn object_id(length: usize, kind: &str, content: &[u8]) -> Option<Oid
 }
 
 enum ObjectHasher {
-    /// git's older format. It names contents here and protects nothing.
+    /// git's older format. Here it identifies contents, and protects nothing.
     Sha1(Sha1),
     Sha256(Hasher),
 }

@@ -21,7 +21,7 @@ pub(super) enum WorkTreeFile {
         /// The id of its content; `None` when that cannot be read, or is being written.
         id: Option<Oid>,
     },
-    /// A file that the table does not know and that is too large to be read without need.
+    /// A file that is not in the table and too large to be read without need.
     Large {
         executable: bool,
         /// In bytes.
@@ -56,7 +56,7 @@ impl From<&Stat> for FileStatus {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenFile {
     pub file: WorkTreeFile,
-    /// Of a regular file whose content was found with it.
+    /// For a regular file whose content is known.
     pub status: Option<FileStatus>,
 }
 
@@ -83,7 +83,7 @@ impl SearchedFolder {
         }
     }
 
-    /// Returns its path; `None` for what cannot be one.
+    /// Returns its path; `None` if it is not a valid path.
     pub(super) fn path(&self) -> Option<RepoPath> {
         match &*self.path {
             b"" => Some(RepoPath::root()),
@@ -114,7 +114,7 @@ pub(super) struct Observed {
 #[derive(Debug, Default)]
 pub(super) struct Listings {
     packed: Vec<u8>,
-    /// By their paths, each with the range of what it lists.
+    /// By path, each with the range of its listing.
     folders: Vec<(Arc<[u8]>, Stamp, Range<usize>)>,
 }
 
@@ -125,7 +125,7 @@ impl Listings {
         }
     }
 
-    /// Returns each folder's path, its metadata, and what it lists, packed.
+    /// Returns each folder's path, its metadata, and its packed listing.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], (Stamp, &[u8]))> {
         self.folders.iter().filter_map(|(path, stamp, range)| {
             let packed = self.packed.get(range.clone())?;

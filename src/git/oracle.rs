@@ -9,7 +9,7 @@ use super::worktree::listed_entry;
 /// is invented or leaves the repository, and each of several lists in a row reads as it does alone.
 ///
 /// # Errors
-/// The property that does not hold.
+/// The violated property.
 pub fn bytes(bytes: &[u8]) -> Result<(), String> {
     if let Some(listing) = Listing::read(bytes.to_vec()) {
         let mut previous: &[u8] = b"";

@@ -1,6 +1,6 @@
 //! Lists the files of the work tree that are neither tracked nor ignored by a tracked `.gitignore`.
 //!
-//! What only other rules hide ([`super::hidden`]) is among them.
+//! It includes files that only other rules hide ([`super::hidden`]).
 
 use super::error::GitError;
 use super::index::{IndexEntry, SUBMODULE};
@@ -20,7 +20,7 @@ use vplan_os::retry_eintr::{FolderEntries, open};
 use vplan_os::stat_cache::{Stamp, now};
 
 const GIT: &[u8] = b".git";
-/// After so many folders, threads for the others bring more than they cost.
+/// After that many folders, threads for the others save more time than they cost.
 const MANY: usize = 500;
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 
@@ -51,20 +51,20 @@ impl<'e> Open<'e> {
     }
 }
 
-/// What a search of the work tree finds.
+/// The result of a search of the work tree.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     /// Untracked files, symlinks, and repositories of their own, which end in `/`.
     pub files: Vec<Vec<u8>>,
-    /// Nested files and folders `.git` that belong to no repository, or to one around tracked files:
-    /// git never lists what is in them.
+    /// Nested files and folders `.git` that belong to no repository, or to one around tracked
+    /// files: git never lists their content.
     pub git_names: Vec<Vec<u8>>,
     /// The folders that were searched.
     pub folders: Vec<SearchedFolder>,
 }
 
-/// Searches the work tree on other threads while this one runs `meanwhile`; then it helps. `entries`:
-/// the index, in byte order.
+/// Searches the work tree on other threads while this one runs `meanwhile`; then it helps.
+/// `entries`: the index, in byte order.
 pub(super) fn others_while<T>(
     git: &Git,
     entries: &[IndexEntry],
@@ -149,8 +149,8 @@ fn failed(path: &[u8], error: Errno) -> GitError {
     }
 }
 
-/// Returns the metadata of a folder if its file system gives a folder other times whenever it lists
-/// something else. Of others it is not known; FAT does not do so for its root.
+/// Returns the metadata of a folder if its file system changes a folder's times whenever its
+/// listing changes. For other file systems that is unknown; FAT does not do it for its root.
 fn volume(folder: &OwnedFd) -> Option<Stamp> {
     // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs (statfs(2)).
     const KNOWN: [u32; 8] = [
@@ -179,9 +179,9 @@ struct Place<'e> {
     /// A moment before the search began.
     since: i128,
     top: OwnedFd,
-    /// The root's metadata, if the times of a folder tell whether it lists the same.
+    /// The root's metadata, if the times of folders show whether their listings are unchanged.
     volume: Option<Stamp>,
-    /// What an earlier search has listed.
+    /// The listings of an earlier search.
     before: BTreeMap<&'e [u8], (Stamp, &'e [u8])>,
 }
 
@@ -212,7 +212,7 @@ impl<'e> Search<'e> {
             Err((path, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {
                 self.found.folders.push(SearchedFolder::unknown(&path));
             }
-            // No other process of this user can read it either; only its presence is known.
+            // No other process of this user can read it either, so only its existence is known.
             Err((path, Errno::ACCESS)) if is_closed(&self.place.top, &path) => {
                 self.found.folders.push(SearchedFolder::unknown(&path));
                 let path = path.strip_suffix(b"/").unwrap_or(&path);
@@ -223,8 +223,8 @@ impl<'e> Search<'e> {
         are_few(&self.found)
     }
 
-    /// Lists a folder; one that an earlier search has listed is read again only if its metadata
-    /// differs. Returns its metadata if that can tell a later search whether it lists the same.
+    /// Lists a folder. If an earlier search has listed it, it is read again only if its metadata
+    /// differs. Returns its metadata if that lets a later search detect changes.
     fn list(&mut self, path: &[u8]) -> Result<Option<Stamp>, Errno> {
         let Place {
             since,
@@ -268,7 +268,7 @@ impl<'e> Search<'e> {
         let has = |wanted: &[u8]| self.listed.iter().any(|(name, _)| name == wanted);
         if !is_root && has(GIT) && is_repository(self.place.git, &dir.path) {
             self.found.folders.push(SearchedFolder::unknown(&dir.path));
-            // In a folder with tracked files a repository of its own has no honest use.
+            // In a folder with tracked files, a nested repository has no honest use.
             if !dir.tracked.is_empty() {
                 self.found.git_names.push([&dir.path, GIT].concat());
             }

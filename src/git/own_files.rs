@@ -17,7 +17,7 @@ use vplan_os::files;
 const OF_TREE: [&str; 3] = ["HEAD", "config.worktree", JOURNAL];
 const OF_REPOSITORY: [&str; 6] = ["config", "packed-refs", "refs", "reftable", "hooks", "info"];
 
-/// The state of git's own files, each with what identifies its content.
+/// The state of git's own files, each with an identifier of its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles(BTreeMap<String, String>);
 
@@ -35,7 +35,8 @@ impl OwnFiles {
 }
 
 impl Git {
-    /// Reads the state of git's own files. Of the index, what is staged counts, not the times in it.
+    /// Reads the state of git's own files. Of the index, only the staged content counts, not the
+    /// times.
     ///
     /// # Errors
     /// Errors of git.
@@ -61,7 +62,7 @@ impl Git {
     }
 }
 
-/// Adds a file, or all files of a folder. What cannot be read counts by its kind.
+/// Adds a file, or all files of a folder. An unreadable file counts by its kind.
 fn add(dir: &Path, name: &str, found: &mut BTreeMap<String, String>) {
     let Ok(path) = RepoPath::parse(name.as_bytes()) else {
         return;

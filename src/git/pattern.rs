@@ -10,7 +10,7 @@ pub(super) const MOST: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     text: Vec<u8>,
-    /// `!`: what matches is not ignored after all.
+    /// `!`: matching paths are not ignored after all.
     pub negated: bool,
     /// It ends in a slash: directories only.
     pub only_directories: bool,
@@ -152,8 +152,7 @@ impl Wild<'_> {
         (t..=t + reach).any(|at| self.from(after, at))
     }
 
-    /// Returns where the pattern continues after a character class that matches; `None` when it
-    /// does not match.
+    /// Returns the position after a character class that matches; `None` if it does not match.
     fn class(&self, p: usize, have: u8) -> Option<usize> {
         let at = |i: usize| self.pattern.get(i).copied();
         let mut i = p + 1;

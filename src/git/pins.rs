@@ -22,7 +22,7 @@ pub trait Pins {
     fn commit(&mut self, at: &GitRef) -> Result<String, PinError>;
 }
 
-/// A source that pins nothing: every git import is still to be locked.
+/// A source without pins: every git import must still be locked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NothingPinned;
 

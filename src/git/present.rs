@@ -81,14 +81,14 @@ impl Git {
 #[derive(Default)]
 struct PresentFiles {
     files: Vec<RepoPath>,
-    /// The submodules that are checked out, where they are, and how deep.
+    /// The submodules that are checked out, with their places and depths.
     inside: Vec<(Git, RepoPath, usize)>,
     /// How many submodules are around it.
     depth: usize,
 }
 
 impl Git {
-    /// Returns the paths in the index, read here, in byte order; of a submodule its own.
+    /// Returns the paths in the index, in byte order; for a submodule, its own paths.
     ///
     /// # Errors
     /// Errors of git.

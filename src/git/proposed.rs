@@ -1,4 +1,4 @@
-//! An index of HEAD with one file more, for a trial of what is not committed.
+//! An index of HEAD with an additional file, for a trial of uncommitted content.
 
 use super::Git;
 use super::error::GitError;

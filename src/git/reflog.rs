@@ -1,5 +1,5 @@
-//! Reads where HEAD and the stash have been, which work trees share the repository, and which
-//! commits HEAD does not contain.
+//! Reads the positions of HEAD and the stash, the work trees that share the repository, and the
+//! commits that HEAD does not contain.
 
 use super::error::GitError;
 use super::object::Oid;
@@ -28,13 +28,13 @@ const FOREIGN: [&str; 4] = [
 /// A line of a reflog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Movement {
-    /// The commit before it; `None`: there was none.
+    /// The commit before it; `None` if there was none.
     pub from: Option<Oid>,
-    /// The commit after it; `None`: there is none.
+    /// The commit after it; `None` if there is none.
     pub to: Option<Oid>,
     /// The time, in seconds since 1970.
     pub at: u64,
-    /// What moved it, on one line, safe to show.
+    /// The cause of the movement, on one line, safe to show.
     pub message: String,
 }
 
@@ -43,7 +43,7 @@ pub struct Movement {
 pub struct WorkTree {
     /// Its name below `.git/worktrees`; empty for the main one.
     pub name: String,
-    /// Its root, as the repository knows it.
+    /// Its root, as recorded in the repository.
     pub root: PathBuf,
     /// The directory of its HEAD.
     git_dir: PathBuf,
@@ -108,7 +108,7 @@ impl Movement {
     }
 }
 
-/// Parses an id; the inner `None` is the id of nothing.
+/// Parses an id; `Some(None)` for the null id.
 fn commit(hex: &[u8]) -> Option<Option<Oid>> {
     let id = Oid::parse(hex)?;
     Some((!hex.iter().all(|b| *b == b'0')).then_some(id))

@@ -68,12 +68,12 @@ pub struct Refs<'g> {
 enum RefContent {
     Names(Target),
     Absent,
-    /// A form that git has to read.
+    /// A form that git must parse.
     Unsupported,
 }
 
 impl<'g> Refs<'g> {
-    /// Makes a reader that has read nothing yet.
+    /// Makes an empty reader.
     #[must_use]
     pub fn new(git: &'g Git) -> Self {
         Self {
@@ -83,11 +83,11 @@ impl<'g> Refs<'g> {
         }
     }
 
-    /// Returns the target of a reference below `refs/heads/` or `refs/remotes/`; `None` when there
-    /// is none of this name.
+    /// Returns the target of a reference below `refs/heads/` or `refs/remotes/`; `None` if it does
+    /// not exist.
     ///
     /// # Errors
-    /// Errors of git, where it is called.
+    /// Errors of git, if it is called.
     pub fn get(&self, name: &str) -> Result<Option<Target>, GitError> {
         if !is_plain(name) {
             return Ok(None);
@@ -103,10 +103,11 @@ impl<'g> Refs<'g> {
         }
     }
 
-    /// Returns the object that a reference names, through others; `None` when there is none.
+    /// Returns the object that a reference names, directly or through others; `None` if it does not
+    /// exist.
     ///
     /// # Errors
-    /// Errors of git, where it is called.
+    /// Errors of git, if it is called.
     pub fn id(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let mut name = name.to_owned();
         for _ in 0..5 {
@@ -122,7 +123,7 @@ impl<'g> Refs<'g> {
     /// Returns the full name of the branch that is checked out; `None` when HEAD is detached.
     ///
     /// # Errors
-    /// Errors of git, where it is called.
+    /// Errors of git, if it is called.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         if !self.is_of_files() {
             return Ok(self
@@ -142,7 +143,7 @@ impl<'g> Refs<'g> {
     /// Whether the repository has had a commit: there is a branch, or HEAD has a log.
     ///
     /// # Errors
-    /// Errors of git, where it is called.
+    /// Errors of git, if it is called.
     pub fn has_commits(&self) -> Result<bool, GitError> {
         let log = self.git.layout().git_dir.join("logs/HEAD");
         let is_logged = log.metadata().is_ok_and(|log| log.len() > 0);
@@ -152,7 +153,7 @@ impl<'g> Refs<'g> {
     /// Returns the remotes of the configuration that have a URL, by name.
     ///
     /// # Errors
-    /// Errors of git, where it is called.
+    /// Errors of git, if it is called.
     pub fn remotes(&self) -> Result<Vec<Remote>, GitError> {
         let bytes =
             match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
@@ -265,7 +266,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn is_absent(error: &io::Error, path: &Path) -> bool {
-    // A folder of this name holds longer names.
+    // A folder of this name contains longer names.
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
         || path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
@@ -299,7 +300,7 @@ fn settings(bytes: &[u8]) -> Option<Vec<(String, String, String)>> {
             } else {
                 None
             };
-            // What follows a head on its line is a setting.
+            // The text after a head on its line is a setting.
             let plain = head.ends_with(']')
                 || head
                     .split_once(']')

@@ -1,4 +1,4 @@
-//! Finds the repository and what is checked out, from its files, because each call of git costs a
+//! Finds the repository and the checked-out commit from its files, because each call of git costs a
 //! process.
 //!
 //! Anything unusual is answered with `None` ("call git"), never guessed.
@@ -15,8 +15,8 @@ use vplan_os::files;
 pub struct Layout {
     /// The work tree's root, absolute, without symlinks.
     pub root: PathBuf,
-    /// The directory of HEAD and the index: `.git`, or where the file `.git` points to (linked
-    /// work trees, submodules).
+    /// The directory of HEAD and the index: `.git`, or the target of the file `.git` (linked work
+    /// trees, submodules).
     pub git_dir: PathBuf,
     /// The directory of the references, which linked work trees share.
     pub common_dir: PathBuf,
@@ -49,7 +49,7 @@ pub fn discover(start: &Path) -> Discovery {
     Discovery::Nothing
 }
 
-/// Returns the work tree whose root is this very directory.
+/// Returns the work tree with exactly this root.
 #[must_use]
 pub fn at(root: &Path) -> Option<Layout> {
     let dot_git = root.join(".git");
@@ -97,8 +97,8 @@ pub(crate) fn is_reference_file(path: &Path) -> bool {
 }
 
 impl Layout {
-    /// Returns the commit that HEAD names, if the files are in the usual form. `None` (an unborn
-    /// branch, another form of storage, anything unusual) means: call git.
+    /// Returns the commit of HEAD, if the files have the usual form. `None` (an unborn branch,
+    /// another form of storage, anything unusual) requires a call of git.
     #[must_use]
     pub fn head(&self) -> Option<Oid> {
         let mut text = small_file(&self.git_dir.join("HEAD"))?;

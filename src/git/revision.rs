@@ -13,7 +13,7 @@ impl Git {
     /// Resolves a revision of vplan's own: an object id, a full reference, `HEAD`.
     ///
     /// # Errors
-    /// There is none.
+    /// The revision does not exist.
     pub fn resolve(&self, revision: &str) -> Result<Oid, GitError> {
         if !is_queryable(revision) {
             return Err(GitError::UnknownRevision(revision.to_owned()));
@@ -138,7 +138,7 @@ impl Git {
             .collect())
     }
 
-    /// Returns the commit of a branch of this name that a remote has; `origin` goes first.
+    /// Returns the commit of a branch of this name on a remote; `origin` comes first.
     ///
     /// # Errors
     /// Several remotes have such a branch, and `origin` is not among them.
@@ -191,7 +191,7 @@ impl Git {
         })
     }
 
-    /// Lists everything that a name means, for the message.
+    /// Lists all meanings of a name, for the message.
     fn meanings(&self, stem: &str, references: References) -> Vec<String> {
         let mut found = Vec::new();
         let plain = stem.split('/').all(|part| !matches!(part, "" | "." | ".."));

@@ -23,7 +23,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads the rules of a directory whose file has this text.
+    /// Parses the rules of a directory from the text of its file.
     pub(super) fn read(above: Option<Arc<Self>>, dir: &[u8], text: &[u8]) -> Arc<Self> {
         let line = |(number, text, pattern): (usize, &[u8], Pattern)| Line {
             number,
@@ -37,8 +37,8 @@ impl Rules {
         })
     }
 
-    /// Returns the line that ignores a path below the directory, if one does, with the directory
-    /// whose file it is in.
+    /// Returns the line that ignores a path below the directory, if any, with the directory of its
+    /// file.
     pub(super) fn ignores<'r>(
         rules: Option<&'r Arc<Self>>,
         path: &[u8],

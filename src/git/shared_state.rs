@@ -1,7 +1,8 @@
 //! Records the references of a repository and the files that decide how git reads it, lists how they differ from an
 //! earlier record, and restores them.
 //!
-//! References are compared by name and value, so that packing them and collecting garbage changes nothing.
+//! References are compared by name and value, so packing them and collecting garbage makes no
+//! difference.
 
 use super::Git;
 use super::error::GitError;
@@ -26,7 +27,8 @@ const DECIDING: [&str; 7] = [
     "shallow",
     JOURNAL,
 ];
-/// References that belong to one work tree, or that a scheduled `git maintenance` writes: no base is one of them.
+/// References that belong to one work tree, or that a scheduled `git maintenance` writes: none of
+/// them can be a base.
 const FREE: [&str; 4] = [
     "refs/bisect/",
     "refs/prefetch/",

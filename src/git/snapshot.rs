@@ -139,8 +139,8 @@ impl Snapshot {
         found.map(|SnapshotFile { mode, id, .. }| (*mode, *id))
     }
 
-    /// Returns the metadata with which the content of a regular file was found, if it is known. For
-    /// paths requested in byte order: `near` is the position of the last one, at first 0.
+    /// Returns the metadata of a regular file at the time its content was read, if it is known. For
+    /// paths requested in byte order: `near` is the position of the last one, 0 at first.
     #[must_use]
     pub fn status_near(&self, path: &RepoPath, near: &mut usize) -> Option<FileStatus> {
         let path = path.as_bytes();
@@ -171,8 +171,8 @@ impl Snapshot {
         self.folders.iter().filter_map(folder)
     }
 
-    /// Returns all files in byte order of their paths, each with the metadata with which the content
-    /// of a regular file was found, if it is known.
+    /// Returns all files in byte order of their paths, each with the metadata at the time its
+    /// content was read, if it is known.
     pub fn files(&self) -> impl Iterator<Item = (RepoPath, Option<FileStatus>)> {
         let file = |file: &SnapshotFile| Some((RepoPath::from_shared(&file.path)?, file.status));
         self.files.iter().filter_map(file)
@@ -189,7 +189,7 @@ impl Snapshot {
         let found = self.folders.binary_search_by(|known| (*known.path).cmp(at));
         match found.ok().and_then(|at| self.folders.get(at)) {
             Some(known) => known.stamp.as_ref() == Some(now),
-            // Ignored, unless it is a submodule or a repository of its own.
+            // It is ignored, unless it is a submodule or a nested repository.
             None => !self.holds(folder) && !self.has_below(folder.as_bytes(), |_| true),
         }
     }
@@ -245,13 +245,14 @@ impl Git {
     /// Takes a snapshot of the work tree, without vplan's own records.
     ///
     /// # Errors
-    /// Errors of git; files that cannot be read, that are being written, or too many bytes of them.
+    /// Errors of git; files that cannot be read or are being written, or that are too large
+    /// together.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         snapshot(self, 0)
     }
 
-    /// Returns the snapshot of the work tree as the last comparison with a commit found it, if the
-    /// index is still the same; otherwise takes one. Each comparison gives one snapshot.
+    /// Returns the snapshot from the last comparison of the work tree with a commit, if the index
+    /// is unchanged; otherwise takes one. Each comparison gives one snapshot.
     ///
     /// # Errors
     /// As [`Git::snapshot`].
@@ -271,7 +272,7 @@ impl Git {
     #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
         self.root().join(".vplan").symlink_metadata().ok()?;
-        // A comparison with this index has found none.
+        // A comparison with this index has already ruled that out.
         if self.memory.has_observed(worktree::index_stamp(self)) {
             return None;
         }
@@ -434,7 +435,7 @@ impl<'a> Reader<'a> {
                 id: Some(id),
             } => {
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
-                // Where files have no modes, the index records them.
+                // If files have no modes, the index records them.
                 let known =
                     mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
                 let mode = if known { mode } else { entry.mode };
@@ -525,8 +526,8 @@ impl<'a> Reader<'a> {
         Ok((id, is_steady))
     }
 
-    /// Returns the id of a submodule: the recorded commit if it is checked out and nothing differs
-    /// from it, else an id of the content that is there.
+    /// Returns the id of a submodule: the recorded commit if it is checked out without changes,
+    /// otherwise an id of its present content.
     fn submodule(&mut self, entry: &IndexEntry) -> Result<Oid, GitError> {
         let path = RepoPath::from_exact(&entry.path).ok_or(GitError::Unreadable("submodule"))?;
         let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {

@@ -1,4 +1,4 @@
-//! Compares the work tree with the index, and writes the index's content where they differ.
+//! Compares the work tree with the index, and writes the index's content to files that differ.
 
 use super::error::GitError;
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
@@ -37,8 +37,8 @@ impl Apart {
 }
 
 impl Git {
-    /// Uses the index that `GIT_INDEX_FILE` names, where that is a file of the repository's own:
-    /// git sets it for the hooks of `commit -a` and `commit FILE`.
+    /// Uses the index that `GIT_INDEX_FILE` names, if it is one of the repository's own: git sets
+    /// it for the hooks of `commit -a` and `commit FILE`.
     #[must_use]
     pub fn with_index_of(mut self, lookup: Lookup<'_>) -> Self {
         let named = lookup("GIT_INDEX_FILE").map(|path| self.layout.root.join(path));
@@ -80,7 +80,7 @@ impl Git {
             if entry.stage != 0 {
                 conflicts.insert(path);
             } else if entry.intent_to_add {
-                // Nothing of it would be committed.
+                // Nothing in it would be committed.
                 let is_there = self.root().join(path.to_os()).symlink_metadata().is_ok();
                 untracked.extend(is_there.then_some(path));
             } else {
@@ -183,7 +183,7 @@ fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Writes a file below `root` with the mode of its entry, in place of whatever is there.
+/// Writes a file below `root` with the mode of its entry, replacing an existing entry.
 pub(super) fn put(root: &Path, file: &Path, mode: u32, content: Vec<u8>) -> io::Result<()> {
     // A file or link in place of a folder is removed first: nothing is written through a link.
     let above = file.ancestors().skip(1).take_while(|dir| *dir != root);

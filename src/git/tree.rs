@@ -19,8 +19,8 @@ const MAX_LINKS: usize = 40;
 const MAX_TARGET: u64 = 4096;
 
 impl Git {
-    /// Reads the content of a regular file in a commit, symlinks inside the repository followed;
-    /// `None` when there is no such file.
+    /// Reads the content of a regular file in a commit, following symlinks inside the repository;
+    /// `None` if the file does not exist.
     ///
     /// # Errors
     /// Errors of git, and a content of more than `cap` bytes.
@@ -107,7 +107,7 @@ impl Git {
         Ok(files.into_keys().zip(contents).collect())
     }
 
-    /// Returns the submodule of a commit in which a path lies, or which it is.
+    /// Returns the submodule of a commit that a path is in, or equals.
     ///
     /// # Errors
     /// Errors of git.

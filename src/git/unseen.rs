@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
-/// What hides an untracked file from git.
+/// The rule that hides an untracked file from git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HiddenBy {
     /// Rules of the repository that are not tracked: `.git/info/exclude`, an ignore file that its
@@ -15,8 +15,8 @@ pub enum HiddenBy {
     User,
 }
 
-/// Untracked files that git does not list though no tracked `.gitignore` ignores them, each with what
-/// hides it.
+/// Untracked files that git does not list though no tracked `.gitignore` ignores them, each with
+/// the rule that hides it.
 pub type HiddenFiles = BTreeMap<RepoPath, HiddenBy>;
 
 /// The paths that a comparison of the work tree skipped.

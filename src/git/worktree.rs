@@ -155,7 +155,7 @@ pub(super) fn look_at_all(git: &Git, length: usize, large: u64) -> Result<Observ
     })
 }
 
-/// Returns the entries of the index; of a large one, the table is read meanwhile.
+/// Returns the entries of the index; for a large one, the table is read in parallel.
 pub(super) fn read_entries_and_table(
     git: &Git,
     length: usize,
@@ -168,8 +168,8 @@ pub(super) fn read_entries_and_table(
     }
 }
 
-/// Returns the file for each entry, and what can be remembered of those that were read; those of
-/// more than `large` bytes are not read.
+/// Returns the file for each entry, and the new facts about files that were read. Files above
+/// `large` bytes are not read.
 pub(super) fn look_at(
     git: &Git,
     entries: &[IndexEntry],
@@ -279,7 +279,7 @@ fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<std::fs::File>
     Ok(open(dir, name, flags)?.into())
 }
 
-/// Returns what may be remembered of a file's content, and its id.
+/// Returns the fact to remember about a file's content, and its id.
 ///
 /// # Errors
 /// The file is not regular, or cannot be read as a whole.
@@ -307,8 +307,8 @@ pub(super) fn read_id(
     Ok((steady.then_some(learned), id))
 }
 
-/// Returns the index as vplan reads it, or as git lists it when its form is unusual; in byte order
-/// of the paths. What was read once is not read again while the file is the same.
+/// Returns the index as vplan parses it, or as git lists it if its form is unusual, in byte order
+/// of the paths. While the file is unchanged, it is read only once.
 pub(super) fn read_entries(git: &Git, length: usize) -> Result<Arc<Vec<IndexEntry>>, GitError> {
     let (since, stamp) = (now(), index_stamp(git));
     if let Some(known) = git.memory.entries(stamp) {
@@ -435,8 +435,8 @@ impl<'a> Parents<'a> {
             .as_ref()
             .and_then(|top| openat2(top, dir, DIRECTORY, way).ok());
         if self.dir.is_none() {
-            // Not there; or there is no descriptor left, or no `openat2`. Entries are sorted, so
-            // most of the way is usually known.
+            // It does not exist, or no descriptor is left, or the system lacks `openat2`. Entries
+            // are sorted, so most of the path is usually known.
             let ends = dir
                 .iter()
                 .enumerate()
@@ -614,12 +614,12 @@ impl<'a> Comparison<'a> {
         let git = self.git;
         let expected = old.mode & 0o100 != 0;
         let has_modes = || *self.has_modes.get_or_init(|| git.has_file_modes());
-        // Where files have no modes, the index records them (`git update-index --chmod`).
+        // If files have no modes, the index records them (`git update-index --chmod`).
         let mode_differs = match executable != expected {
             true => has_modes() || entry.mode != old.mode,
             false => entry.mode != old.mode && !has_modes(),
         };
-        // As it would be committed it may be the same; but only where git has it so.
+        // The file may be the same in its committed form, if the index has the same id.
         let converted = entry.id == old.id && !mode_differs && id != Some(old.id);
         let same = id == Some(old.id) || converted && self.converter.is_same(&entry.path, &old.id);
         if same && converted && self.converter.has_other_line_ends(&entry.path, &old.id) {
@@ -650,9 +650,9 @@ impl<'a> Comparison<'a> {
         Some(id)
     }
 
-    /// Returns whether a submodule has another commit checked out, or anything changed inside, and
-    /// what. A submodule that cannot be read counts as changed; git's own command for that runs
-    /// `git status` in the submodule, with the submodule's filters.
+    /// Returns whether a submodule has another commit checked out, or changes inside, with a
+    /// description. An unreadable submodule counts as changed. git's own command for that runs `git
+    /// status` in the submodule, with the submodule's filters.
     fn submodule(&mut self, path: &RepoPath, recorded: &Oid) -> Result<Option<Status>, GitError> {
         let dir = self.git.root().join(path.to_os());
         let Some(layout) = super::repository::at(&dir) else {
@@ -736,8 +736,8 @@ pub(super) fn add_untracked(
 }
 
 impl Git {
-    /// Lists everything in the work tree that differs from a commit (`None`: from nothing at all),
-    /// staged or not, with untracked files one by one. One process if there are untracked files,
+    /// Lists all differences of the work tree from a commit (`None`: from an empty tree), staged or
+    /// not, with untracked files one by one. Costs one process if there are untracked files, and
     /// one for a commit that was never listed.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! Replaces files as a whole: a reader sees the old content or the new one, also when the writer is
-//! killed, the disk is full, or, for all but caches, power is lost.
+//! Replaces files atomically: a reader gets the old content or the new one, even if the writer is
+//! killed, the disk is full, or (except for caches) power is lost.
 //!
-//! The new content is written to a file of its own in the same folder, which is held open, so that
-//! renaming the folder or putting a symlink in its place leads nowhere else.
+//! The new content is written to a new file in the same folder. The folder is held open, so that
+//! renaming it or putting a symlink in its place has no effect.
 
 use crate::retry_eintr::{fsync, open, open_folder, openat, read_dir};
 use crate::stale_temp;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The part after the target's name in the name of a file that is being written.
 pub const NEW: &str = ".new-";
 
-/// The way in which a file is kept.
+/// How a file is written and synced.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
     mode: Mode,
@@ -35,9 +35,9 @@ pub struct Keeping {
 enum Durability {
     /// Nothing: its content shows whether it is whole.
     Nothing,
-    /// What is in it, before it has its name. The folder is synced by the caller.
+    /// Sync the content before the rename. The caller syncs the folder.
     Content,
-    /// What is in it, then its name.
+    /// Sync the content before the rename, and the folder after it.
     Everything,
 }
 
@@ -64,14 +64,14 @@ pub const RECORDED: Keeping = Keeping {
 };
 
 /// A file in such a folder that is synced later, or may be lost: its content shows whether it is
-/// whole.
+/// complete.
 pub const RECORDED_LATER: Keeping = Keeping {
     durability: Durability::Nothing,
     ..RECORDED
 };
 
-/// A file for its user that may be lost: its content shows whether it is whole, and what killed
-/// writers leave is removed by its owner.
+/// A file for its user that may be lost: its content shows whether it is complete. Its owner
+/// removes the files of killed writers.
 pub const CACHED: Keeping = Keeping {
     durability: Durability::Nothing,
     cleans_up: false,
@@ -102,8 +102,8 @@ pub struct NewFile<'f> {
 }
 
 impl<'f> NewFile<'f> {
-    /// Makes an empty file in the folder of its target. Where the next writer cleans up, it is
-    /// locked: a killed writer loses the lock, and the next one removes the file.
+    /// Makes an empty file in the folder of its target. If writers clean up, it is locked: a killed
+    /// writer loses the lock, and the next one removes the file.
     ///
     /// # Errors
     /// Errors of the system.
@@ -153,8 +153,8 @@ impl<'f> NewFile<'f> {
         Ok(())
     }
 
-    /// Gives it its name, in place of a file that has it. Returns the file, to be synced where that
-    /// was left to the caller.
+    /// Gives it its final name, replacing a file with that name. Returns the file if the caller
+    /// must sync it.
     ///
     /// # Errors
     /// Errors of the system.
@@ -218,7 +218,7 @@ pub fn replace_at(path: &Path, content: &[u8], keeping: Keeping) -> io::Result<(
     replace(open_parent(path)?, name, content, keeping)
 }
 
-/// Opens the folder that a path lies in.
+/// Opens the folder of a path.
 ///
 /// # Errors
 /// Errors of the system.
@@ -226,10 +226,10 @@ pub(crate) fn open_parent(path: &Path) -> io::Result<rustix::fd::OwnedFd> {
     Ok(open_folder(parent(path)?)?)
 }
 
-/// Returns the folder that a path lies in.
+/// Returns the folder of a path.
 ///
 /// # Errors
-/// A path that has none.
+/// The path has no folder.
 pub fn parent(path: &Path) -> io::Result<&Path> {
     match path.parent().ok_or(io::ErrorKind::InvalidInput)? {
         here if here.as_os_str().is_empty() => Ok(Path::new(".")),
@@ -250,7 +250,7 @@ pub fn create(
     openat(folder, name, flags, mode).map(File::from)
 }
 
-/// Makes sure that the names in a folder survive a loss of power, where its file system can do
+/// Syncs the names in a folder, so that they survive a loss of power, if its file system supports
 /// that.
 ///
 /// # Errors
@@ -270,7 +270,7 @@ fn prefix_of(target: &OsStr) -> Vec<u8> {
     [b".", name, NEW.as_bytes()].concat()
 }
 
-/// Removes what killed writers of the same target have left.
+/// Removes files that killed writers of the same target have left.
 fn remove_abandoned(folder: BorrowedFd<'_>, prefix: &[u8]) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     for entry in read_dir(folder)?.flatten() {

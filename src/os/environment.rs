@@ -10,7 +10,7 @@ use vplan_check::environment::{EnvironmentRequest, EnvironmentUse, Withheld};
 /// The allow-list, as `vplan help environment` prints it.
 pub const ALLOW_LIST: &str = include_str!("environment.txt");
 
-/// The variables that name the temporary folder: a confined step has one of its own.
+/// The variables that name the temporary folder: a confined step has its own.
 pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 /// Set for a confined step and a guarded fixer: a vplan that they start cannot record its run in the repository.
@@ -100,7 +100,7 @@ impl Environment {
         &self.search
     }
 
-    /// Returns what the operator grants.
+    /// Returns the grants of the operator.
     #[must_use]
     pub fn granted(&self) -> EnvironmentUse {
         let granted = self.grants.names.iter().cloned().collect();
@@ -117,7 +117,7 @@ impl Environment {
         }
     }
 
-    /// Makes a step's environment: the allow-list, then what its `pass-env` requests, then its
+    /// Makes a step's environment: the allow-list, then the variables of `pass-env`, then its
     /// `env`, then PATH.
     #[must_use]
     pub fn of_step(&self, root: &Root, request: EnvironmentRequest<'_>) -> StepEnvironment {
@@ -170,14 +170,14 @@ impl Environment {
         Self::new(root, own.chain(carried), Grants::default())
     }
 
-    /// Makes a service's environment: the allow-list, then what it sets, then PATH.
+    /// Makes a service's environment: the allow-list, then its own variables, then PATH.
     #[must_use]
     pub fn of_service(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
         self.make(root, plain(&[], written))
     }
 
     /// Makes a judge's environment: the allow-list, everything that the operator grants by name,
-    /// what its command sets, PATH.
+    /// the variables of its command, PATH.
     #[must_use]
     pub fn of_judge(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
         let granted: Vec<String> = self.grants.names.iter().cloned().collect();

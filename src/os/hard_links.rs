@@ -32,7 +32,8 @@ impl LinkedFiles {
     }
 }
 
-/// Returns a file that has names outside of these files and folders, and none in a store, if there is one.
+/// Returns a file with names outside of these files and folders, and none in a store, if there is
+/// one.
 ///
 /// # Errors
 /// A folder cannot be listed.
@@ -66,7 +67,7 @@ fn walk(places: &[PathBuf], visit: &mut dyn FnMut(PathBuf, &Metadata) -> bool) -
         if meta.is_file() && !visit(place.clone(), &meta) {
             return Ok(());
         }
-        // A place may lie in another one.
+        // Places may be nested.
         if !meta.is_dir() || !known.insert((meta.dev(), meta.ino())) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Becomes a program that can change a repository, but not what decides how that is verified.
+//! Becomes a program that can change a repository, but not the files that control its verification.
 //!
 //! Landlock allows no exceptions inside a writable folder. So protected paths are mounted onto
 //! themselves, read only, in a mount namespace of this process. For that, vplan executes itself: a
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use vplan_check::confine::SandboxLevel;
 
-/// The first argument of such a process; the second is a [`HeldFiles`] as JSON, the others the program and
-/// its arguments. No user types it.
+/// The first argument of such a process. The second is a [`HeldFiles`] as JSON, the others the
+/// program and its arguments. Not for users.
 const ARGUMENT: &str = "__held";
-/// The exit code where the program was not started.
+/// The exit code if the program was not started.
 const UNHELD: u8 = 126;
 
 /// The paths that a program can change, and the protected ones among them.
@@ -49,7 +49,7 @@ fn refused(what: impl Into<String>) -> impl FnOnce(io::Error) -> Unheld {
     move |error| Unheld { what, error }
 }
 
-/// Answers a command line of such a process: becomes the program, and returns only if that fails.
+/// Handles the command line of such a process: becomes the program, and returns only if that fails.
 /// `None` for every other command line.
 #[must_use]
 pub fn held_if_asked(arguments: &[OsString]) -> Option<u8> {
@@ -75,7 +75,7 @@ impl HeldFiles {
     /// Returns the words that run a program so. `program`: an absolute path.
     ///
     /// # Errors
-    /// vplan's own program is not known.
+    /// The path of vplan's own program is unknown.
     pub fn words(&self, program: &Path) -> io::Result<[OsString; 4]> {
         Ok([
             own_program::program()?.into_os_string(),
@@ -85,10 +85,10 @@ impl HeldFiles {
         ])
     }
 
-    /// Tries whether this system can hold a program so.
+    /// Tries whether this system can restrict a program in this way.
     ///
     /// # Errors
-    /// It cannot; why, for people.
+    /// It cannot; the reason, for people.
     pub fn attempt(&self) -> Result<(), String> {
         let words = own_program::program().and_then(|own| self.words(&own));
         let [own, words @ ..] = words.map_err(|error| error.to_string())?;
@@ -101,7 +101,7 @@ impl HeldFiles {
         Err(said.trim().trim_start_matches("vplan: ").to_owned())
     }
 
-    /// Holds this process, which must have one thread, and sees that it is held.
+    /// Restricts this process, which must have one thread, and checks that the restrictions hold.
     fn apply(&self) -> Result<(), Unheld> {
         let kept: BTreeSet<&PathBuf> = self.kept.iter().filter(|path| path.exists()).collect();
         // A mount below a protected folder would stay writable.

@@ -1,4 +1,4 @@
-//! Places outside of the repository: toolchains, and what `reads` names.
+//! Places outside of the repository: toolchains, and the values of `reads`.
 
 use crate::parallel::locked;
 use crate::process::guarantees::lacking;
@@ -30,7 +30,7 @@ pub struct Outside {
 struct SeenPlaces {
     /// How many steps run that may.
     changing: usize,
-    /// How many of them have begun.
+    /// The number of such steps that have started so far.
     begun: u64,
     places: BTreeMap<Sought, Arc<Places>>,
 }
@@ -44,7 +44,7 @@ type Sought = (Vec<PathBuf>, Vec<String>, Option<Vec<u8>>);
 pub struct Places {
     /// The usual places of toolchains, the folders of its PATH, and that of its program.
     pub toolchains: BTreeSet<PathBuf>,
-    /// What `reads` names.
+    /// The values of `reads`.
     pub named: BTreeSet<PathBuf>,
     /// Links that lead to one of them: further names of the same places.
     pub links: BTreeSet<PathBuf>,
@@ -52,7 +52,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Returns all of them but those that are in another one.
+    /// Returns all places that are not inside another one.
     pub fn outermost(&self) -> &[PathBuf] {
         self.outermost.get_or_init(|| {
             let outermost = outermost(self.toolchains.union(&self.named));
@@ -87,7 +87,7 @@ impl Outside {
         }
     }
 
-    /// Records that something runs from now on that may change what is there.
+    /// Records the start of a step that may change the places.
     pub fn may_change(&self) {
         let mut known = locked(&self.known);
         known.changing += 1;
@@ -95,8 +95,8 @@ impl Outside {
         known.places.clear();
     }
 
-    /// Returns a number that is another one as soon as something may have changed what is there; `None` while
-    /// something may.
+    /// Returns a number that changes as soon as something may have changed the places; `None` while
+    /// a step may.
     #[must_use]
     pub fn unchanged_since(&self) -> Option<u64> {
         let known = locked(&self.known);
@@ -107,7 +107,7 @@ impl Outside {
     /// and a program given by path, are resolved anew each time.
     ///
     /// # Errors
-    /// What `reads` names is in the repository, or the repository in it. For people.
+    /// A value of `reads` is in the repository, or around it. For people.
     pub fn places(
         &self,
         root: &Root,
@@ -241,7 +241,7 @@ impl Outside {
         }
     }
 
-    /// Returns the folders of programs on a path, and around them what belongs to these programs.
+    /// Returns the folders of programs on a path, with the folders that belong to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
         let (mut places, folders) = (Places::default(), search.folders().iter());
@@ -281,8 +281,8 @@ impl Outside {
         kept.any(|kept| kept.starts_with(place))
     }
 
-    /// Adds a place, a path without links, but for the repository and HOME, where these are in it. HOME may
-    /// be above all.
+    /// Adds a place, given without links. If it contains the repository or HOME, these are
+    /// excluded. HOME may be above all.
     fn around(&self, place: &Path, into: &mut BTreeSet<PathBuf>) {
         if !self.kept_within(place) {
             into.insert(place.to_owned());
@@ -305,7 +305,7 @@ impl Outside {
     /// Returns the path that `reads` names.
     ///
     /// # Errors
-    /// HOME is not known, in which it is. For people.
+    /// The place is in HOME, which is unknown. For people.
     pub fn path_of(&self, named: &str) -> Result<PathBuf, String> {
         match (named.strip_prefix('~'), &self.home) {
             (Some(below), Some(home)) => Ok(home.join(below.trim_start_matches('/'))),
@@ -342,7 +342,7 @@ impl Outside {
     }
 }
 
-/// Whether a step that is confined so may change what is outside of the repository.
+/// Whether a step with this confinement may change places outside of the repository.
 fn is_unconfined(confinement: Confinement) -> bool {
     confinement.level < SandboxLevel::Guard || lacking(Guarantee::OnlyDeclared).is_some()
 }
@@ -421,7 +421,7 @@ impl Ways {
 /// Removes, from sorted places, those inside another one.
 fn outermost<'p>(places: impl Iterator<Item = &'p PathBuf>) -> Vec<&'p PathBuf> {
     let mut outermost: Vec<&PathBuf> = Vec::new();
-    // A folder is before what is in it.
+    // A folder comes before its content.
     for place in places {
         if outermost
             .last()
@@ -440,7 +440,7 @@ fn program(root: &Root, search: &SearchPath, request: &OutsideRequest<'_>) -> Op
     Some(program.path)
 }
 
-/// Returns the names and the kinds of what is in a folder, in no order.
+/// Returns the names and the kinds of the entries of a folder, in no order.
 ///
 /// # Errors
 /// It cannot be listed.
@@ -543,7 +543,7 @@ mod tests {
         assert!(leads_to(&with_tools, "a/bin") && !leads_to(&with_tools, "b/bin"));
         link("tree/tools", "b/bin");
         assert!(leads_to(&with_tools, "b/bin"));
-        // Also where a folder elsewhere leads through the repository.
+        // Also if a folder elsewhere is a link through the repository.
         link("through", "tree/tools");
         let through = SearchPath::new(&root, Some(base.join("through").as_os_str().as_bytes()));
         assert!(leads_to(&through, "b/bin"));

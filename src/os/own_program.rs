@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const ARGUMENT: &str = "__end-with";
 /// Limit of the output that is read, in bytes.
 const MOST: u64 = 64 << 20;
-/// The time that a run has to end its steps after a signal; it gets two.
+/// The time that a run has to end its steps after a signal. It gets two signals.
 const GRACE: Duration = Duration::from_millis(1500);
 /// The interval at which a waiting parent checks.
 const LOOK: Duration = Duration::from_millis(10);
@@ -49,7 +49,7 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     else {
         return Some(arguments);
     };
-    // First the request, then the check: a parent that ends in between is noticed by one of them.
+    // First the request, then the check: one of them detects a parent that ends in between.
     let asked = set_parent_process_death_signal(Some(Signal::TERM));
     let is_there = getppid().map(Pid::as_raw_pid) == Some(parent);
     (asked.is_ok() && is_there).then(|| {
@@ -62,8 +62,8 @@ pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     })
 }
 
-/// Runs a function with the stack that the program needs, on a thread of its own if the system
-/// gives the first one less.
+/// Runs a function with enough stack for the program, in another thread if the first one has too
+/// little.
 pub fn with_enough_stack<T: Send>(run: impl Fn() -> T + Sync) -> T {
     const ENOUGH: usize = 8 << 20;
     let given = getrlimit(Resource::Stack).current;
@@ -84,7 +84,7 @@ pub fn with_enough_stack<T: Send>(run: impl Fn() -> T + Sync) -> T {
 /// first requests a signal for the end of its parent.
 ///
 /// # Errors
-/// It cannot be started, or its output cannot be kept.
+/// It cannot be started, or its output cannot be stored.
 pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput> {
     run_until(arguments, None, limit, &|| false)
 }
@@ -92,14 +92,14 @@ pub fn run(arguments: &[OsString], limit: Duration) -> io::Result<ProgramOutput>
 /// Like [`run`], with one more variable. Also ends the program on a stop request.
 ///
 /// # Errors
-/// It cannot be started, or its output cannot be kept.
+/// It cannot be started, or its output cannot be stored.
 pub fn run_until(
     arguments: &[OsString],
     variable: Option<(&str, &OsStr)>,
     limit: Duration,
     is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<ProgramOutput> {
-    // Files, not pipes: a process that outlives it could keep a pipe open.
+    // Files, not pipes: a process that outlives it could hold a pipe open.
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut command = Command::new(program()?);
     command.arg(ARGUMENT).arg(std::process::id().to_string());
@@ -137,9 +137,8 @@ pub fn remember_directory() {
     }
 }
 
-/// Becomes this program again, where and with the arguments with which this process was started, as
-/// `change` changes them (without the program's name), and one more variable. Returns only if that
-/// fails.
+/// Replaces this process by this program in the same directory. The arguments (without the
+/// program's name) are changed by `change`, and one variable is added. Returns only if that fails.
 pub fn again(
     variable: Option<(&str, &OsStr)>,
     change: impl FnOnce(&mut Vec<OsString>),
@@ -156,7 +155,7 @@ pub fn again(
     become_it().unwrap_or_else(|error| error)
 }
 
-/// The file of vplan, where this process is another program.
+/// The file of vplan, if this process runs another program.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Names the file of vplan, for processes of other programs: tests.

@@ -1,12 +1,11 @@
-//! Runs work in parallel; on the calling thread where no thread can be started (a limit on
-//! processes).
+//! Runs work in parallel; on the calling thread if no thread can be started (a limit on processes).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, available_parallelism, scope};
 use vplan_base::index::bug;
 
-/// Locks what every thread leaves whole, also one that panics.
+/// Locks data that every thread leaves valid, even one that panics.
 pub fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -34,7 +33,7 @@ pub fn both<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() ->
     }
 }
 
-/// Returns how many processors there are for vplan and what it starts.
+/// Returns the number of processors for vplan and its steps.
 pub fn processors() -> usize {
     available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -98,8 +97,8 @@ impl<T> SharedWork<T> {
         }
     }
 
-    /// Calls `work` with one item after the other until no thread has any left, or this one has done
-    /// `most`; what it finds it adds to the vector.
+    /// Calls `work` with one item after another, until no thread has any left or this one has done
+    /// `most`. Results are added to the vector.
     ///
     /// # Errors
     /// Those of `work`; the others then end when their own shares are done.
@@ -128,7 +127,7 @@ impl<T> SharedWork<T> {
         Ok(())
     }
 
-    /// Returns half of what is to be done, when there is something; `None` when all is done.
+    /// Takes half of the remaining work; waits if there is none. `None` if all is done.
     fn take(&self) -> Option<Share<'_, T>> {
         let mut todo = locked(&self.todo);
         while todo.items.is_empty() {
@@ -147,12 +146,12 @@ impl<T> SharedWork<T> {
 }
 
 impl<T> Share<'_, T> {
-    /// Gives the older half away: of a tree, what is higher, so that more is below it.
+    /// Gives away the older half: in a tree, the items higher up, which have more below them.
     fn give(&mut self) {
         let half = self.items.len() / 2;
         if half > 0 {
             locked(&self.of.todo).items.extend(self.items.drain(..half));
-            // Each takes a part of it.
+            // Each waiting thread takes a part of it.
             self.of.changed.notify_all();
         }
     }

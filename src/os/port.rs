@@ -22,7 +22,7 @@ const COUNT: u16 = 10_000;
 #[derive(Debug)]
 pub struct Port {
     pub number: u16,
-    /// The name that says that it is taken.
+    /// The socket whose name marks the port as taken.
     _held: UnixListener,
 }
 
@@ -70,7 +70,7 @@ impl Port {
 /// Whether something listens on a port of this machine.
 #[must_use]
 pub fn listens(port: u16) -> bool {
-    /// On one's own machine the answer comes at once.
+    /// On the same machine, the answer comes at once.
     const PATIENCE: Duration = Duration::from_millis(200);
     let own = [
         SocketAddr::from((Ipv4Addr::LOCALHOST, port)),

@@ -46,12 +46,12 @@ pub struct FolderEntries {
     /// The buffer for one system call.
     buffer: Vec<u8>,
     names: Vec<u8>,
-    /// The place of each name, and what it is.
+    /// The range of each name, and its kind.
     entries: Vec<(Range<usize>, FileType)>,
 }
 
 impl FolderEntries {
-    /// Lists a folder that was opened and not read yet, in place of what was listed before.
+    /// Lists a newly opened folder, in place of the previous entries.
     pub fn read(&mut self, folder: impl AsFd) -> Result<()> {
         self.names.clear();
         self.entries.clear();

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 pub use tempfile::TempDir;
 
-/// Makes a temporary folder that is removed on drop; that of a killed process stays.
+/// Makes a temporary folder that is removed on drop; if the process is killed, it stays.
 ///
 /// # Errors
 /// Errors of the system.
@@ -25,11 +25,11 @@ pub fn temporary() -> io::Result<TempDir> {
     tempfile::tempdir()
 }
 
-/// Temporary folders that are emptied one by one, used again, and removed together: it takes the system forty
-/// microseconds to make one, and where it has just removed many (ext4) a millisecond.
+/// Temporary folders that are emptied and used again, and removed together. Making one takes the
+/// system forty microseconds, and a millisecond if it has just removed many (ext4).
 #[derive(Debug)]
 pub struct Folders {
-    /// The path without links of the folder that holds them.
+    /// The path, without links, of the folder around them.
     path: PathBuf,
     made: AtomicU64,
     /// Those that are empty and as new.
@@ -38,7 +38,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Makes the folder that holds them.
+    /// Makes the folder around them.
     ///
     /// # Errors
     /// Errors of the system.

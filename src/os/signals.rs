@@ -20,8 +20,8 @@ const HEARD: [Signal; 5] = [
     Signal::CONT,
 ];
 
-/// Listens until it is dropped; later signals have their usual effect, so that a vplan whose reader
-/// does not read can still be ended.
+/// Receives signals until it is dropped. Later signals have their usual effect, so that a vplan
+/// whose reader hangs can still be ended.
 ///
 /// Two of a kind that arrive before they are read are one, as they are to the system (signal(7)); a
 /// sender that insists sends another.
@@ -29,8 +29,8 @@ const HEARD: [Signal; 5] = [
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
-    /// Begins to listen; must be called within a runtime that has I/O. A signal that was ignored
-    /// when vplan started (`nohup`) stays ignored.
+    /// Begins to receive signals; must be called within a runtime that has I/O. A signal that was
+    /// ignored when vplan started (`nohup`) stays ignored.
     pub fn listen() -> io::Result<Self> {
         let ignored = ignored();
         let heard = HEARD

@@ -19,8 +19,8 @@ pub fn claim(made: impl AsFd) -> io::Result<bool> {
     Ok(!taken && fstat(&made)?.st_nlink > 0)
 }
 
-/// Removes a file or folder that no process has locked. It is locked until it is removed: a process
-/// that has made it and not claimed it yet must find it locked or gone.
+/// Removes a file or folder that no process has locked. It is locked during the removal: a process
+/// that has made it and not locked it yet must find it locked or gone.
 pub fn reap(found: impl AsFd, remove: impl FnOnce() -> io::Result<()>) {
     if flock(&found, FlockOperation::NonBlockingLockExclusive).is_ok() {
         // A file that cannot be removed does no harm.

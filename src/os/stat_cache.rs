@@ -1,9 +1,9 @@
 //! Caches the digests of files, valid as long as a file's status shows that it was not written.
 //!
-//! A file that is written twice within one tick of the clock may look the same both times. So a
-//! digest is only remembered when the file's times lay back for a while before it was read: any
-//! later write gives it other times (git calls the others "racily clean"). The times of change
-//! (`ctime`), which no program can set, count like those of modification.
+//! A file that is written twice within one tick of the clock may have the same times. So a digest
+//! is only remembered if the file's times were old enough when it was read: any later write gives
+//! it other times (git calls the others "racily clean"). The times of change (`ctime`), which no
+//! program can set, count like those of modification.
 
 use rustix::fs::Stat;
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ const MOST: usize = 1_000_000;
 /// The cost of opening a file, in bytes that could be read meanwhile.
 pub const OPENING: u64 = 8 << 10;
 const MAGIC: &[u8; 16] = b"vplan stats 2\n\0\0";
-/// The length of what precedes the records: [`MAGIC`] and their digest, in bytes.
+/// The size of the data before the records, in bytes: [`MAGIC`] and their digest.
 const HEAD: usize = MAGIC.len() + 32;
 /// The encoded length of device, inode, size and two times, in bytes.
 const STAMP: usize = 8 + 8 + 8 + 12 + 12;
-/// The length of what follows a path: a stamp and a digest, in bytes.
+/// The size of the data after a path, in bytes: a stamp and a digest.
 const FIXED: usize = STAMP + 32;
 
 /// The metadata that shows that a file is the one that was read, and was not written since. Small:
@@ -91,8 +91,8 @@ impl Stamp {
         self.modified.max(self.changed).nanos() < at - SETTLED
     }
 
-    /// Whether nothing touched the file after a moment, as far as its times show. A clock of files
-    /// that is coarser than the system's is allowed for.
+    /// Whether the file was not changed after a moment, as far as its times show. Allows for a file
+    /// clock that is coarser than the system's.
     #[must_use]
     pub fn is_before(&self, at: i128) -> bool {
         self.modified.max(self.changed).nanos() < at - TICK
@@ -107,7 +107,7 @@ impl Stamp {
     fn bytes(&self) -> [u8; STAMP] {
         let mut bytes = [0; STAMP];
         let mut rest = &mut bytes[..];
-        // There is room for all of them: writing cannot fail.
+        // The buffer is large enough, so writing cannot fail.
         for whole in [self.dev, self.ino, self.size] {
             let _ = rest.write_all(&whole.to_le_bytes());
         }
@@ -142,7 +142,7 @@ pub struct Stats {
     bytes: Vec<u8>,
     /// The position of each record.
     starts: Vec<usize>,
-    /// Whether each of them was requested and valid.
+    /// For each digest, whether it was requested and valid.
     used: Vec<AtomicBool>,
     learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
     /// Whether there is more to remember than was read.
@@ -198,7 +198,7 @@ impl Stats {
         }
     }
 
-    /// Returns a lower bound of how many are known.
+    /// Returns a lower bound of the number of known digests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().max(self.learned.len())
@@ -216,7 +216,7 @@ impl Stats {
         )
     }
 
-    /// Whether reading again what was learned would cost more than writing the table.
+    /// Whether reading the new files again would cost more than writing the table.
     #[must_use]
     pub fn is_worth_writing(&self) -> bool {
         let news = self.learned.values().map(|(stamp, _)| stamp.size + OPENING);
@@ -235,8 +235,8 @@ impl Stats {
         self.encode_those(|_| true)
     }
 
-    /// Encodes the records that were learned, or requested and valid: the others are of files that
-    /// are gone.
+    /// Encodes the records that are new, or were requested and valid: the others belong to files
+    /// that are gone.
     #[must_use]
     pub fn encode_used(&self) -> Vec<u8> {
         self.encode_those(|at| {
@@ -266,7 +266,7 @@ impl Stats {
             {
                 write(new, &stamp.bytes(), digest.as_bytes());
             }
-            // The digest that was learned later counts; it comes next.
+            // The later digest counts; it comes next.
             if learned.peek().is_none_or(|(new, _)| new.as_slice() != path) {
                 write(path, fixed, &[]);
             }

@@ -1,5 +1,5 @@
 //! Finds the state directory: outside the work tree, per repository. It holds the ledger and the
-//! results that may be reused, on which verdicts depend.
+//! cached results, which verdicts depend on.
 //!
 //! A step of the same user can still reach it, which only a sandbox prevents.
 
@@ -45,7 +45,7 @@ impl StateError {
     }
 }
 
-/// Returns where the state of all repositories is: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or
+/// Returns the directory of all repositories' state: `--state-dir`, or `$XDG_STATE_HOME/vplan`, or
 /// `~/.local/state/vplan`. Relative values of the environment do not count (XDG Base Directory
 /// Specification).
 ///
@@ -99,7 +99,7 @@ impl StateDir {
 fn place(base: &Path, root: &Path) -> Result<PathBuf, StateError> {
     let real = match std::fs::canonicalize(root) {
         Ok(real) => real,
-        // The state of a repository that is gone is still found.
+        // The state of a removed repository can still be opened.
         Err(e) if e.kind() == io::ErrorKind::NotFound && root.is_absolute() => root.to_owned(),
         Err(e) => return Err(StateError::Io(root.to_owned(), e)),
     };

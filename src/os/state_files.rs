@@ -36,7 +36,7 @@ pub fn find(state: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     open(state, name, OFlags::DIRECTORY | OFlags::NOFOLLOW)
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file, limited to a number of bytes.
 ///
 /// # Errors
 /// Errors of the system; a file of another kind or size.

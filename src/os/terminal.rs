@@ -16,8 +16,8 @@ pub struct TerminalProperties {
     pub force_color: bool,
     /// Whether `TERM` is `dumb`.
     pub dumb: bool,
-    /// Whether `CI` is set and neither empty, `0` nor `false`, or a CI system that does not set it
-    /// has set a variable of its own.
+    /// Whether `CI` is set and neither empty, `0` nor `false`; or a CI system that does not set it
+    /// has set its own variable.
     pub ci: bool,
     /// The terminal's width in columns.
     pub width: Option<usize>,

@@ -26,8 +26,8 @@ use vplan_base::word::visible;
 
 /// The first argument of the process that makes a view. No user types it.
 const ARGUMENT: &str = "__view";
-/// The first argument of the process that tries whether the system gives an overlay; the others are
-/// the repository's root, the state, and the kept folders. No user types it.
+/// The first argument of the process that tries whether the system supports an overlay; the others
+/// are the repository's root, the state, and the kept folders. Not for users.
 const TRY: &str = "__try-view";
 /// The longest time that trying may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -46,7 +46,7 @@ const VIEWS: scratch::Kind = scratch::Kind {
 /// The reason why there is no view.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// The system refuses a part of it.
+    /// The system refuses an operation.
     #[error("{what}: {}", crate::process::program::message_of(.error))]
     Refused {
         what: &'static str,
@@ -84,11 +84,11 @@ pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
     is_asked
 }
 
-/// Tries, in a process of its own, whether the system gives a view of the repository at `root`: a
-/// refused part would leave this process in a namespace.
+/// Tries in a separate process whether the system supports a view of the repository at `root`. If
+/// an operation failed in this process, it would stay in a namespace.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why it is not supported.
 pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String> {
     let paths = [root, state]
         .into_iter()
@@ -125,7 +125,7 @@ pub struct View {
     real: OwnedFd,
 }
 
-/// Gives this process mounts of its own: the first step, while there is one thread.
+/// Moves this process into a new mount namespace: the first step, which requires a single thread.
 ///
 /// # Errors
 /// The system refuses.
@@ -157,7 +157,7 @@ impl View {
             let (upper, work) = (dir.join("upper"), dir.join("work"));
             std::fs::create_dir(&upper)?;
             std::fs::create_dir(&work)?;
-            // The folder of what is written is that of the repository itself to every program.
+            // Programs must find the same permissions as on the repository itself.
             std::fs::set_permissions(&upper, root.metadata()?.permissions())?;
             let real = open(root)?;
             let here = std::env::current_dir()?;
@@ -211,13 +211,13 @@ impl View {
         Ok(Self { dir, lock, real })
     }
 
-    /// Returns where the work tree of a checkout belongs.
+    /// Returns the place for the work tree of a checkout.
     #[must_use]
     pub fn tree(&self) -> PathBuf {
         self.dir.join(TREE)
     }
 
-    /// Returns where the git directory of a checkout belongs.
+    /// Returns the place for the git directory of a checkout.
     #[must_use]
     pub fn git_dir(&self) -> PathBuf {
         self.dir.join("git")
@@ -313,8 +313,8 @@ pub fn leave(state: &Path) {
     }
 }
 
-/// Returns the path by which a file that the caller named is reached, which is one of the repository
-/// itself also when this process runs in a view of it.
+/// Returns the path for a file that the caller named, which belongs to the repository itself even
+/// if this process runs in a view of it.
 #[must_use]
 pub fn outside(path: &Path) -> PathBuf {
     let real = || {

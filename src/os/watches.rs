@@ -35,7 +35,7 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Watches a folder that is open. `false` where that is not possible.
+    /// Watches an open folder. `false` if that is impossible.
     pub fn add(&mut self, path: &RepoPath, folder: BorrowedFd<'_>) -> bool {
         if self.is_lost || self.folders.len() >= MOST {
             return false;

@@ -61,7 +61,7 @@ pub fn path_for(contract: &RepoPath) -> RepoPath {
     contract.with_ending(b".baseline.kdl")
 }
 
-/// Reads a baseline: from a revision, or from the work tree. A missing one is none.
+/// Reads a baseline from a revision, or from the work tree. If it is missing, the result has none.
 ///
 /// # Errors
 /// It exists, but is not a regular UTF-8 file of at most [`MAX_BYTES`].
@@ -122,7 +122,7 @@ pub fn survey(
     })
 }
 
-/// Replaces the baseline of the work tree. Readers see the old one or the new one.
+/// Replaces the baseline of the work tree. A reader gets the old one or the new one.
 ///
 /// # Errors
 /// It cannot be written.

@@ -30,7 +30,7 @@ pub enum BesideError {
     /// It exists and cannot be read.
     #[error("the {} `{path}` cannot be read: {message}", .what.words()[0])]
     Unreadable {
-        /// What it is.
+        /// The kind of file.
         what: Beside,
         path: RepoPath,
         message: String,
@@ -38,7 +38,7 @@ pub enum BesideError {
     /// It cannot be replaced.
     #[error("the {} `{path}` cannot be written: {message}", .what.words()[0])]
     Unwritable {
-        /// What it is.
+        /// The kind of file.
         what: Beside,
         path: RepoPath,
         message: String,
@@ -113,7 +113,7 @@ pub(super) fn read(
         }
         None => {
             let beneath = Beneath::open(&site.root).map_err(|e| unreadable(e.to_string()))?;
-            // It is replaced by a rename, which would put a file where the symlink was.
+            // The file is replaced by a rename, which would replace the symlink by a file.
             if beneath.link(path).is_some() {
                 return Err(unreadable("it is a symlink".to_owned()));
             }

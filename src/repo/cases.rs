@@ -1,4 +1,4 @@
-//! Finds and reads the files that hold tests of a contract.
+//! Finds and reads the test files of a contract.
 
 use crate::load::{self, Site};
 use std::os::unix::ffi::OsStrExt as _;
@@ -38,7 +38,7 @@ pub enum CaseError {
     /// It is not inside the repository, or not there.
     #[error("`{0}` is no file of the repository")]
     Outside(String),
-    /// It holds tests of another contract.
+    /// The file has tests of another contract.
     #[error("`{file}` tests `{contract}`")]
     Other {
         file: RepoPath,
@@ -170,7 +170,7 @@ impl Shelf<'_> {
     }
 }
 
-/// Resolves the contract that a file names, relative to its own directory.
+/// Resolves the contract that a file names, relative to the file's directory.
 fn target(file: &RepoPath, contract: &At<String>) -> Result<RepoPath, ()> {
     let dir = file.join(b"..").map_err(|_| ())?;
     dir.join(contract.value.as_bytes()).map_err(|_| ())

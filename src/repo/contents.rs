@@ -38,7 +38,7 @@ impl Tree<'_> {
         digest(&prints)
     }
 
-    /// Returns what vplan itself writes inside the repository.
+    /// Returns the paths that vplan itself writes inside the repository.
     #[must_use]
     pub fn own_paths(&self) -> Vec<RepoPath> {
         let own = self.own.iter();

@@ -14,7 +14,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// Maximum number of files that are read as declarations, those nearest to the root first.
 const MAX_DECLARING: usize = 600;
 
-/// Reads what the repository at `root` declares, and its name and branch.
+/// Reads the declarations of the repository at `root`, and its name and branch.
 ///
 /// # Errors
 /// The root cannot be opened.

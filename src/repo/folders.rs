@@ -20,7 +20,7 @@ use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, DirectoryNames};
 use vplan_os::files::walk;
 
-/// The files of the repository cannot be listed, so that its folders are not known.
+/// The files of the repository cannot be listed, so its folders are not known.
 pub const FOLDERS: Code = Code("vplan::load::folders");
 
 /// Maximum number of rounds for the questions of one file: an `each` inside another one has its
@@ -46,7 +46,7 @@ pub enum FoldersOf<'a> {
 pub struct Beside<'a> {
     /// The revision that is the tree, if not the work tree.
     pub tree: Option<&'a Oid>,
-    /// A commit whose folders are there as well.
+    /// A commit whose folders are included.
     pub commit: Option<&'a Oid>,
     /// The name of a folder that is added to every answer.
     pub invented: Option<&'a str>,
@@ -80,7 +80,7 @@ pub struct Folders<'a> {
     manifests: Option<Result<Manifests<'a>, String>>,
     /// The rows that each file has made.
     rows: BTreeMap<SourceId, Rows>,
-    /// Whether a message said that the files cannot be listed.
+    /// Whether a message already reported that the files cannot be listed.
     told: bool,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Folders<'a> {
         }
     }
 
-    /// Lowers a file that is used for this directory, with the folders that it asks for.
+    /// Lowers a file that is used for this directory, with its folders.
     pub fn lower(
         &mut self,
         sources: &Sources,
@@ -239,7 +239,7 @@ impl<'a> Folders<'a> {
             }
         };
         let at = |commit| packages::in_commit(self.git, commit, query);
-        // Who used a package before the change is one that it reaches.
+        // Packages that used a package before the change are affected by it too.
         if let (FoldersOf::WorkTree, Some(base)) = (self.of, self.base)
             && let Ok(before) = at(base)
         {

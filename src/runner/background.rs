@@ -26,9 +26,9 @@ pub struct IoJob {
     pub answer: bool,
 }
 
-/// Decides when a record without a follower is synced: a second after the first end that is not.
-/// One sync makes sure of all ends until then, so that a loss of power takes a second of a run, and
-/// a run of a thousand steps does not wait for the disk a thousand times.
+/// Decides when a record without a follower is synced: a second after the first unsynced end. One
+/// sync covers all ends until then. So a loss of power costs at most a second of a run, and a run
+/// of a thousand steps does not wait for the disk a thousand times.
 #[derive(Debug, Default)]
 pub struct GroupCommit {
     /// The time of the first end that is not synced.
@@ -39,7 +39,7 @@ impl GroupCommit {
     /// The time that an end may wait, in milliseconds.
     const DELAY_MS: u64 = 1000;
 
-    /// Notes that something was written that has to be synced.
+    /// Notes that unsynced data was written.
     pub fn wrote(&mut self, at: u64) {
         self.since.get_or_insert(at);
     }
@@ -70,9 +70,9 @@ impl GroupCommit {
 pub struct IoResult {
     /// The digests, by path.
     pub digests: Vec<(PathBuf, Option<Digest>)>,
-    /// The length of the record that is synced, in bytes; 0 for none.
+    /// The synced length of the record, in bytes; 0 for none.
     pub synced: u64,
-    /// The error of a failed sync. The record may be lost then, whatever a second attempt reports.
+    /// The error of a failed sync. The record may be lost then, even if a second attempt succeeds.
     pub fault: Option<io::Error>,
 }
 
@@ -145,7 +145,7 @@ impl<'s> BackgroundIo<'s> {
         }
     }
 
-    /// Runs a job in the background; at once where no thread can be started.
+    /// Runs a job in the background; at once if no thread can be started.
     pub fn submit(&mut self, scope: &'s Scope<'s, '_>, work: IoJob) {
         if self.thread.is_none() {
             let (sender, receiver) = channel();
@@ -165,7 +165,7 @@ impl<'s> BackgroundIo<'s> {
     pub fn finish(&mut self) {
         if let Some((sender, thread)) = self.thread.take() {
             drop(sender);
-            // It does not panic; if it did, the record would be missing what it was to write.
+            // It does not panic; if it did, its part of the record would be missing.
             let _ = thread.join();
         }
     }

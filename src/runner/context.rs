@@ -27,7 +27,7 @@ pub struct Context<'a> {
     pub beneath: Option<&'a Beneath>,
     /// Its git, if it has one.
     pub git: Option<&'a Git>,
-    /// Where reports of earlier runs are moved, if they may be.
+    /// Where reports of earlier runs are moved, if that is allowed.
     pub aside: Option<&'a Arc<Aside>>,
 
     /// The snapshots of the tree, if any are taken.
@@ -43,14 +43,14 @@ pub struct Context<'a> {
     /// Whether steps are observed (`--observe`): the effects of each try are written next to its
     /// log.
     pub observe: bool,
-    /// What confines steps that are to be confined.
+    /// The sandbox for steps with confinement.
     pub sandbox: Option<&'a Sandbox>,
-    /// What executes steps elsewhere, if some may be.
+    /// The remote execution, if it is available.
     pub away: Option<&'a Away<'a>>,
 }
 
 impl<'a> Context<'a> {
-    /// Makes the parameters of steps that are not recalled or judged, and keep no logs.
+    /// Makes parameters without a cache, a judge and logs.
     #[must_use]
     pub fn new(root: &'a Root, environment: &'a Environment) -> Self {
         Self {

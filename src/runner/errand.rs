@@ -18,7 +18,7 @@ use vplan_store::reuse::scan::Snapshots as _;
 
 /// The parameters of a remote try, in addition to its plan.
 pub(super) struct Errand<'e> {
-    /// What executes it.
+    /// The remote execution.
     pub away: &'e Away<'e>,
     pub index: StepIndex,
     /// Its limit in milliseconds.
@@ -46,7 +46,7 @@ impl Errand<'_> {
             return leave(WorkerEvent::Recalled(index, pass));
         }
         leave(WorkerEvent::Looked(index));
-        // The sender is gone when the step is not to start.
+        // The sender is gone if the step must not start.
         if set_out.recv().is_err() {
             return;
         }

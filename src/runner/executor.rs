@@ -35,8 +35,8 @@ use vplan_run::event::{Action, Event, Interrupt};
 use vplan_store::records::log_name;
 use vplan_store::reuse::Recall;
 
-/// The time that a supervisor has to obey a kill before it counts as stopped or stuck and vplan
-/// sweeps the processes itself. Longer than a supervisor waits for processes that do not end.
+/// The time that a supervisor has to obey a kill. After that it counts as stopped or stuck, and
+/// vplan ends the processes itself. Longer than a supervisor waits for processes that do not end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time that vplan waits for the trees to be stopped before it stops itself, and for its own
 /// stop to take effect.
@@ -70,14 +70,14 @@ pub enum Message<'a> {
         at: u64,
         /// The job, if there is one.
         work: &'a mut Option<IoJob>,
-        /// The time at which there is one, though nothing else may happen until then.
+        /// The time of the next call, even if nothing else happens until then.
         again: &'a mut Option<u64>,
     },
     /// A part of the job has been done.
     IoFinished { at: u64, done: IoResult },
     /// vplan is about to stop itself (SIGTSTP); everything it runs has been stopped.
     Suspended,
-    /// vplan goes on.
+    /// vplan continues.
     Resumed,
 }
 
@@ -106,7 +106,7 @@ pub trait Executor {
     /// Returns the time in milliseconds since the run's start.
     fn now(&self) -> u64;
 
-    /// Performs `first` and then the actions that `tell` answers to events with, until
+    /// Performs `first`, and then the actions that `tell` returns for events, until
     /// [`Action::Done`].
     ///
     /// # Errors
@@ -120,8 +120,8 @@ pub trait Executor {
     ) -> Result<(), DriveError>;
 }
 
-/// An executor in the place of the [`Driver`]. What it makes up is recorded as if it had happened,
-/// so only tests can make one.
+/// An executor in place of the [`Driver`]. Its invented events are recorded as real ones, so only
+/// tests can make one.
 pub struct Played<'p>(&'p mut (dyn Executor + 'p));
 
 impl<'p> Played<'p> {
@@ -143,8 +143,8 @@ impl<'p> Played<'p> {
     }
 }
 
-/// The state that lasts from plan to plan of a run: supervisors, the clock, the signals, and the
-/// runtime that waits for all of it.
+/// The state that lasts over all plans of a run: supervisors, the clock, the signals, and the
+/// runtime that waits for them.
 pub struct Driver {
     pool: Pool,
     clock: Clock,
@@ -154,8 +154,8 @@ pub struct Driver {
     outbox: UnboundedSender<WorkerEvent>,
     doorbell: Doorbell,
     buffer: Buffer,
-    /// The number of plans driven. A plan that recovery made may try a step again, whose log must
-    /// have another name.
+    /// The number of plans so far. A plan that recovery made may try a step again, whose log needs
+    /// another name.
     round: u32,
     runtime: Option<Runtime>,
 }
@@ -196,7 +196,7 @@ impl Driver {
             step.argv.is_some() && !recall.is_some_and(|recall| recall.concerns(step, 1))
         };
         if plan.steps.iter().any(|step| is_sure(&step)) {
-            // Without it, the step says why.
+            // If that fails, the step reports it.
             let _ = self.pool.prepare(1);
         }
     }
@@ -298,7 +298,7 @@ struct Drive<'d, 's, 'e> {
     /// Whether something has happened since [`Message::IoWanted`], or that message has not been
     /// sent yet.
     io_wanted: bool,
-    /// The time at which there is a background job, whatever happens.
+    /// The time of the next background job, even if nothing else happens.
     io_at: Option<u64>,
     background: BackgroundIo<'s>,
     /// The number of trees still to be stopped.
@@ -376,7 +376,8 @@ impl<'e> Drive<'_, '_, 'e> {
     }
 
     fn event(&mut self, event: Event, finished: Option<&Finished>) {
-        // A requested wake-up is void as soon as anything else happens; the machine asks again.
+        // A requested wake-up is void as soon as anything else happens; the machine requests it
+        // again.
         self.wake = None;
         self.io_wanted = true;
         self.is_instant_open = !matches!(event, Event::InstantComplete { .. });
@@ -450,8 +451,8 @@ impl<'e> Drive<'_, '_, 'e> {
                 };
                 let at = self.now();
                 self.event(Event::Interrupt { at, signal }, None);
-                // A step that ends in this very millisecond ends because of the signal: it must
-                // come later than the signal.
+                // A step that ends in this very millisecond ends because of the signal, so its
+                // event must come after the signal.
                 self.last += 1;
             }
         }
@@ -672,7 +673,7 @@ impl<'e> Drive<'_, '_, 'e> {
         // effect on vplan.
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         // The stop may take a moment to reach this thread. If it never does (the first process of a
-        // container cannot be stopped by itself), the run just goes on.
+        // container cannot stop itself), the run just continues.
         let until = Instant::now() + SUSPEND_TIMEOUT;
         while !self.goes_on() && Instant::now() < until {
             self.turn(Some(until.saturating_duration_since(Instant::now())))
@@ -689,7 +690,7 @@ impl<'e> Drive<'_, '_, 'e> {
             .any(|news| matches!(news, ExecutorEvent::Signal(Signal::CONT)))
     }
 
-    /// Ensures that no process is left, whatever the reason for leaving.
+    /// Ensures that no process remains, for whatever reason this is called.
     async fn leave(&mut self) {
         self.busy.values_mut().for_each(|busy| busy.kill(false));
         let until = Instant::now() + SUPERVISOR_TIMEOUT;

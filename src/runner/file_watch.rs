@@ -22,12 +22,12 @@ type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
 /// The changes that were found after a try.
 #[derive(Debug, Default)]
 pub struct Looked {
-    /// The first file that `unchanged` selects and that has changed; what cannot be compared
-    /// counts as changed.
+    /// The first changed file that `unchanged` selects; files that cannot be compared count as
+    /// changed.
     pub mutated: Option<RepoPath>,
     /// The state of the reports.
     pub report: Reports,
-    /// Why what a sealed step made could not be copied into the repository.
+    /// Why the outputs of a sealed step could not be copied into the repository.
     pub not_copied: Option<String>,
 }
 

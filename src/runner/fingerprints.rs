@@ -1,4 +1,4 @@
-//! Makes the fingerprints of what a step has found, from the lines that its findings are on.
+//! Computes the fingerprints of a step's findings, from the lines that they are on.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -17,7 +17,7 @@ const MAX_ALL: usize = 64 << 20;
 /// Limit of the lines with findings of one step, in bytes: thousands may be on one line of a
 /// generated file.
 const MAX_LINES: usize = 64 << 20;
-/// The number of lines from one known beginning of a line to the next.
+/// The number of lines between two known line starts.
 const STRIDE: usize = 64;
 
 /// Makes the identities of a reading's findings, in order. `root`: the repository's folder. If the
@@ -53,7 +53,7 @@ struct Files<'a> {
     lines_left: usize,
 }
 
-/// A text whose lines are found without reading it from its beginning.
+/// A text with an index of lines, so that lookups need not read it from the start.
 struct Lines {
     text: Vec<u8>,
     /// The beginnings of every [`STRIDE`]th line.

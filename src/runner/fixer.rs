@@ -47,7 +47,7 @@ pub struct Fixer<'a> {
     /// Names of variables that the operator grants it.
     pub granted: &'a [String],
     pub argv: &'a [Word],
-    /// Variables of its own.
+    /// Its additional variables.
     pub env: Env,
     /// Its standard input.
     pub feedback: &'a [u8],
@@ -82,7 +82,7 @@ pub struct Fixed {
 /// The end of a fixer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FixerEnd {
-    /// With this exit code. It decides nothing.
+    /// Its exit code, which decides nothing.
     Exited(i32),
     /// By a signal that vplan did not send.
     Signalled(String),
@@ -136,7 +136,7 @@ pub fn fix(fixer: Fixer<'_>) -> Result<Fixed, DriveError> {
     Ok(fixed)
 }
 
-/// The steps of a fix of the contract, and what they are given.
+/// The steps of a fix of the contract, and their parameters.
 pub struct Mending<'a> {
     pub root: &'a Root,
     /// The environment that steps are given.
@@ -249,7 +249,7 @@ fn seen(evidence: &Evidence) -> Fixed {
     }
 }
 
-/// Returns what follows `STUCK:` in the last line of a stream.
+/// Returns the text after `STUCK:` in the last line of a stream.
 fn last_word(stream: &Captured) -> Option<String> {
     let text = inert(&stream.text());
     let last = text

@@ -66,7 +66,7 @@ pub struct Ground<'a> {
 /// Makes the question of a step: the exact bytes and their identity.
 ///
 /// # Errors
-/// Its files cannot be read in full: the judge is not asked then.
+/// Its files cannot be read completely: then the judge is not called.
 pub fn question(
     ground: &Ground<'_>,
     step: &Step,
@@ -123,7 +123,8 @@ fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, S
                     path,
                 });
             }
-            // Deleted in the work tree: there is nothing to show, and `changed` records that.
+            // The file was deleted in the work tree, so there is no content; `changed` records
+            // that.
             Err(ReadError::Missing) => {}
             Err(ReadError::TooLarge(_)) => return Err(too_large("more than that".to_owned())),
             Err(error) => {

@@ -2,8 +2,8 @@
 //! steps that ran meanwhile.
 //!
 //! One snapshot is taken before a run, one after it, and one after each try of a step with
-//! `writes`. The steps that may have run are never too few: a step that begins or ends while a
-//! snapshot is taken belongs to both sides of it.
+//! `writes`. The list of steps that may have run is never too short: a step that begins or ends
+//! during a snapshot belongs to both sides of it.
 //!
 //! After each other step that is followed by one, files touched since are compared with the last
 //! snapshot: a file may have had another content between two equal ones. That comparison reads
@@ -42,12 +42,12 @@ pub struct Looks {
     git: Git,
     /// Files and directories in the repository that vplan itself writes on this command line.
     own: Vec<RepoPath>,
-    /// The commit that HEAD named before the run; the outer `None` where that is unknown.
+    /// The commit of HEAD before the run; `None` if that is unknown.
     pub head: Option<Option<Oid>>,
     state: Mutex<State>,
     /// Held while a snapshot is taken: they do not overlap.
     looking: Mutex<()>,
-    /// Watches of all folders of the first snapshot; `None` within where that is not possible.
+    /// Watches of all folders of the first snapshot; the inner `None` if that is impossible.
     watches: OnceLock<Mutex<Option<Watches>>>,
 }
 
@@ -79,7 +79,7 @@ struct State {
 struct Interim {
     /// The files that differed from the last snapshot at the newest comparison.
     differing: BTreeSet<RepoPath>,
-    /// All files that ever did, each with the steps that ran meanwhile.
+    /// All files that ever changed, each with the steps that ran meanwhile.
     steps: BTreeMap<RepoPath, BTreeSet<String>>,
     /// The steps that ran since the newest comparison.
     recent: BTreeSet<String>,
@@ -227,7 +227,7 @@ impl Looks {
     }
 
     /// Whether files may have changed since the last call: a watch reported one, or not all folders
-    /// are watched. A new folder is not, so that later changes are not known.
+    /// are watched. A new folder is not watched, so later changes in it are unknown.
     fn may_have_changed(&self) -> bool {
         let watches = self.watches.get_or_init(Mutex::default);
         let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);

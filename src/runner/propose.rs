@@ -12,8 +12,8 @@ use vplan_os::process::program::{Root, SearchPath, message_of};
 use vplan_plan::proposal::MAX_ANSWER;
 
 /// Starts the program at the repository's root with the operator's own environment, because it is
-/// the operator's program: no contract can name it. It is looked up as the programs of steps are,
-/// never in the repository unless its name has a slash.
+/// the operator's program: no contract can name it. It is searched for like the programs of steps:
+/// in the repository only if its name has a slash.
 ///
 /// # Errors
 /// The proposer gave no answer.

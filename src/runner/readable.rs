@@ -34,9 +34,9 @@ pub(super) struct ReadRule {
     is_folder: bool,
 }
 
-/// What a sealed step does not have of the repository.
+/// The parts of the repository that are hidden from a sealed step.
 pub(super) struct Private<'w> {
-    /// The folders of its own, which begin empty.
+    /// The private folders, which begin empty.
     pub folders: &'w BTreeSet<RepoPath>,
     /// All that it may change.
     pub changed: Vec<Selection>,
@@ -58,8 +58,8 @@ pub(super) fn in_repository(
     walk(root, listings, &wanted, None)
 }
 
-/// Returns the files, links and folders of the repository that exist for a step that is sealed. What it may
-/// change begins empty.
+/// Returns the files, links and folders of the repository that exist for a sealed step. Paths that
+/// it may change begin empty.
 ///
 /// # Errors
 /// They cannot be listed, or are too many. For people.
@@ -106,7 +106,7 @@ struct Walk<'w> {
     private: Option<&'w Private<'w>>,
 }
 
-/// What a step may read in a folder.
+/// The readable paths of a step in a folder.
 struct Below {
     rules: Vec<ReadRule>,
     /// Whether everything in it may be read.
@@ -178,18 +178,18 @@ impl Walk<'_> {
     }
 }
 
-/// What is in folders of the repository. One that is as it was when it was listed is not listed again.
+/// Cached listings of folders of the repository. A folder is listed again only if it has changed.
 #[derive(Debug, Default)]
 pub(super) struct Listings(Mutex<Listed>);
 
 #[derive(Debug, Default)]
 struct Listed {
     folders: BTreeMap<RepoPath, (Stamp, Arc<Entries>)>,
-    /// How many names they hold.
+    /// The number of names in them.
     names: usize,
 }
 
-/// The names and the kinds of what is in a folder.
+/// The names and the kinds of a folder's entries.
 type Entries = Vec<(Vec<u8>, std::fs::FileType)>;
 
 impl Listings {
@@ -217,7 +217,7 @@ impl Listings {
     }
 }
 
-/// Lets a step read these files and folders of the repository, and list all of it.
+/// Lets a step read these files and folders of the repository, and list everything in it.
 ///
 /// # Errors
 /// A path is no longer of the same kind, or the system fails. For people.

@@ -70,7 +70,7 @@ impl Aside {
 enum Earlier {
     /// It was moved to this name.
     Moved(String),
-    /// It is where it was. With the digest of its content, if that can be read.
+    /// It was left in place. With the digest of its content, if that can be read.
     Kept(Stamp, Option<Digest>),
 }
 
@@ -221,8 +221,8 @@ impl Drop for Before {
                 continue;
             };
             let moved = self.beneath.move_in((&aside.folder, name), path);
-            // The try has replaced it, or removed the folder that it was in. After any other error it
-            // stays in the record of the run.
+            // The try has replaced it, or removed its folder. After any other error, it stays in
+            // the record of the run.
             if let Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) = moved {
                 let _ = unlinkat(&aside.folder, &**name, AtFlags::empty());
             }
@@ -339,7 +339,7 @@ mod tests {
     use vplan_check::output::reader::{Reader, Stream};
     use vplan_check::reading::TestCounts;
 
-    /// A format of its own: `ok` and `no` on lines.
+    /// A format for tests: `ok` and `no` on lines.
     static WORDS: Format =
         Format::lines::<Words>("words", &[FormatName::Tap], &[vplan_check::Kind::Test]);
 

@@ -25,10 +25,10 @@ use vplan_os::process::writable::made;
 use vplan_os::scratch::{Emptied, Folders};
 use vplan_plan::Step;
 
-/// What all confined steps of a run have in common.
+/// The common parts of all confined steps of a run.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// What no step may change: paths in the repository.
+    /// Paths in the repository that no step may change.
     reserved: BTreeSet<RepoPath>,
     outside: Arc<Outside>,
     /// Folders in which a file that a step may change can have further names.
@@ -40,7 +40,7 @@ pub struct Sandbox {
     listings: Listings,
 }
 
-/// A remark on how a step is confined: its kind, and one line for people.
+/// A remark about a step's confinement: its kind, and one line for people.
 pub type Remark = (&'static str, String);
 
 /// A step's own confinement, as long as it runs.
@@ -51,7 +51,7 @@ pub(super) struct StepSandbox {
     pub products: Option<Products>,
     /// Its temporary folder, which is emptied with it.
     temporary: Option<Emptied>,
-    /// That of what it makes, likewise.
+    /// The folder of its outputs, likewise.
     _made: Option<Emptied>,
 }
 
@@ -177,7 +177,7 @@ impl Sandbox {
             .map(|path| root.path().join(path.to_os()))
             .collect();
         self.without_links(root, &own)?;
-        // One at a time: there may be more of them than files that can be open.
+        // One at a time, since there may be more of them than files can be open.
         for (path, is_file) in places {
             let place = made(root, &path, is_file)?;
             confine
@@ -316,10 +316,10 @@ impl Sandbox {
         self.places_of(root, step.written_globs())
     }
 
-    /// Returns them for the globs of what a step may change.
+    /// Returns the places for the globs that a step may change.
     ///
     /// # Errors
-    /// It could change what no step may. For people.
+    /// The step could change reserved paths. For people.
     pub(crate) fn places_of<'g>(
         &self,
         root: &Root,

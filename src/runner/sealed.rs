@@ -70,12 +70,12 @@ pub(super) fn exists(
     })
 }
 
-/// What a sealed step makes for others.
+/// The outputs of a sealed step for others.
 #[derive(Debug)]
 pub(super) struct Products {
     pub files: SealedFiles,
     pub folders: BTreeSet<RepoPath>,
-    /// What no step may change.
+    /// Paths that no step may change.
     pub reserved: BTreeSet<RepoPath>,
     produces: Selection,
     report: Selection,
@@ -125,7 +125,7 @@ impl Products {
         Ok(())
     }
 
-    /// Copies those in a folder, which lies at `own`.
+    /// Copies the outputs in a folder, which is stored at `own`.
     fn folder(
         &self,
         root: &Root,
@@ -165,7 +165,7 @@ impl Products {
         Ok(())
     }
 
-    /// Whether a path is neither what no step may change, nor around or in it.
+    /// Whether a path is not reserved, and neither contains nor is in a reserved one.
     fn is_free(&self, path: &RepoPath) -> bool {
         let is_within = |path: &RepoPath, dir: &RepoPath| path == dir || path.below(dir).is_some();
         let mut reserved = self.reserved.iter();

@@ -26,7 +26,7 @@ use vplan_os::scratch::{self, Scratch};
 use vplan_plan::{Plan, Step, StepIndex};
 use vplan_store::records::{STARTS, service_log_name};
 
-/// The time between two looks at whether a service is ready.
+/// The interval of readiness checks.
 const INTERVAL: Duration = Duration::from_millis(25);
 /// The time that a supervisor has to obey a kill.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
@@ -65,7 +65,7 @@ struct Instance<'e> {
     folder: Option<Scratch>,
     attempt: Option<Attempt<'e>>,
     live: Arc<Live>,
-    /// The command that says whether it is ready, while it runs.
+    /// The command that checks readiness, while it runs.
     probe: Option<Box<Attempt<'e>>>,
     phase: Phase,
     /// The number of its starts.
@@ -175,8 +175,8 @@ impl<'e> Services<'e> {
         self.all.values().flat_map(Instance::running)
     }
 
-    /// Reads what the services have sent. `flags` are those of [`Services::watch`]. Returns how many
-    /// answers of supervisors there were, and the services that have died.
+    /// Reads the output of the services. `flags` are those of [`Services::watch`]. Returns the
+    /// number of answers from supervisors, and the services that have died.
     pub(super) fn ready(
         &mut self,
         flags: &[[bool; 3]],
@@ -222,7 +222,7 @@ impl<'e> Services<'e> {
         }
     }
 
-    /// Returns the time at which [`Services::look`] has something to do.
+    /// Returns the time of the next action of [`Services::look`].
     pub(super) fn due(&self) -> Option<Instant> {
         let due = |instance: &Instance<'_>| match &instance.phase {
             Phase::Starting {
@@ -255,7 +255,8 @@ impl<'e> Services<'e> {
         self.all.values_mut().for_each(Instance::stop);
     }
 
-    /// Gives those that are started more time: that in which everything was stopped is none.
+    /// Extends the deadlines of starting services: time in which everything was stopped does not
+    /// count.
     pub(super) fn postpone(&mut self, by: Duration) {
         for instance in self.all.values_mut() {
             match &mut instance.phase {
@@ -271,7 +272,7 @@ impl<'e> Services<'e> {
         self.all.values_mut().for_each(Instance::kill);
     }
 
-    /// Whether none was wanted yet.
+    /// Whether no service was requested yet.
     pub(super) fn is_unused(&self) -> bool {
         self.all.is_empty()
     }
@@ -449,7 +450,7 @@ impl<'e> Instance<'e> {
         }
     }
 
-    /// Whether it is ready; for a command that says so, starts it.
+    /// Whether it is ready. If a command checks that, starts the command.
     fn is_ready(&mut self, context: &'e Context<'e>, pool: &Pool, doorbell: &mut Doorbell) -> bool {
         let run = match &self.filled.ready {
             None => return true,
@@ -520,7 +521,7 @@ impl<'e> Instance<'e> {
         heard != AttemptProgress::Nothing
     }
 
-    /// Notes that none of its processes is left.
+    /// Notes that none of its processes remain.
     fn over(&mut self, pool: &Pool, buffer: &mut Buffer) {
         let Some(attempt) = self.attempt.take() else {
             return;
@@ -583,7 +584,7 @@ impl<'e> Instance<'e> {
 /// The limit that the supervisor of a service has: no time that passes.
 const NO_LIMIT_MS: u64 = 1 << 40;
 
-/// The result of a step whose service does not run.
+/// Makes the result of a step whose service does not run.
 pub(super) fn refused(why: String) -> AttemptResult {
     AttemptResult::refused(error(why), None)
 }

@@ -1,8 +1,8 @@
-//! Runs the commands of a session, in a temporary folder that nothing else is in: `vplan tour`.
+//! Runs the commands of a session in an empty temporary folder: `vplan tour`.
 //!
-//! They run as steps do, under a supervisor: none of their processes outlives them, or this
-//! process. The folder is removed at the end, also after an interrupt; that of a killed process is
-//! removed by the next session.
+//! They run like steps, under a supervisor: none of their processes outlives them, or this process.
+//! The folder is removed at the end, even after an interrupt. If the process is killed, the next
+//! session removes it.
 
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor as _, Message};
@@ -63,7 +63,7 @@ pub enum Progress<'a> {
 pub enum SessionEnd {
     /// Every command ended as it must.
     Complete,
-    /// The command with this number ended otherwise: how, in words.
+    /// The command with this number ended in another way than expected, which is described.
     Otherwise(usize, String),
     /// vplan was interrupted.
     Interrupted(Interrupt),
@@ -207,7 +207,7 @@ impl Place {
     }
 }
 
-/// A session that goes on.
+/// A running session.
 struct UnderWay<'s> {
     state: RunState,
     commands: &'s [Typed],
@@ -245,7 +245,7 @@ impl UnderWay<'_> {
         self.state.handle(event)
     }
 
-    /// Notes a command that ended otherwise than it must.
+    /// Notes a command that did not end as expected.
     fn look(&mut self, step: StepIndex, evidence: &Evidence) {
         let number = step.position();
         let wanted = self.commands.get(number).map(|typed| typed.exit);

@@ -1,4 +1,4 @@
-//! Drives one try of a step from start to end. Steps whose files are compared have a thread for it.
+//! Drives one try of a step from start to end. Comparing files takes a thread for the step.
 
 use crate::asserted::evidence;
 use crate::away::CameBack;
@@ -48,14 +48,14 @@ use vplan_store::reuse::Recall;
 pub struct Finished {
     /// The time of its start, in milliseconds since the run's start.
     pub started_at: u64,
-    /// The name of its log in the folder for logs; none for a silent step.
+    /// The name of its log in the folder for logs; `None` for a silent step.
     pub log: Option<String>,
     /// The reason why the log is not complete. To the machine that is
     /// [`Event::RecordFailed`](vplan_run::event::Event::RecordFailed).
     pub log_error: Option<String>,
     /// The program that was started.
     pub program: Option<Program>,
-    /// Where it was executed, if that was to be elsewhere.
+    /// Where it was executed, if it was allowed to run remotely.
     pub place: Option<Place>,
     /// The program that was started there.
     pub program_elsewhere: Option<ProgramRecord>,
@@ -65,7 +65,7 @@ pub struct Finished {
     pub survivors: u32,
     /// How it was confined, if it was to be.
     pub confined: Option<Confined>,
-    /// How far it is known that it depends on its `inputs` alone.
+    /// The evidence that it depends on its `inputs` alone.
     pub inputs: Option<InputsBasis>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct StepExecution<'e> {
     /// The secrets that it was given.
     secrets: Secrets,
     withheld: Vec<Withheld>,
-    /// What confines it, until its end.
+    /// Its sandbox, until its end.
     sandbox: Option<StepSandbox>,
     /// That it is executed elsewhere.
     elsewhere: Option<Elsewhere>,
@@ -114,9 +114,9 @@ struct Elsewhere {
 struct Again {
     /// Whether the step may have passed.
     is_promising: bool,
-    /// The secrets to mask in what it has written.
+    /// The secrets to mask in its output files.
     secrets: Secrets,
-    /// What it made for others, if it was sealed.
+    /// Its outputs for others, if it was sealed.
     products: Option<Products>,
 }
 
@@ -181,7 +181,7 @@ impl<'e> StepExecution<'e> {
         self.filled = Some(Box::new(filled));
     }
 
-    /// Whether an earlier pass may replace it, so that it is not known yet whether it starts.
+    /// Whether a cached pass may replace it, so that it may not start at all.
     pub(crate) fn may_be_recalled(&self, context: &Context<'_>) -> bool {
         context
             .recall
@@ -401,7 +401,7 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Records that none of its processes is left.
+    /// Records that none of its processes remain.
     fn has_ended(&self, context: &Context<'_>) {
         let recall = context.recall.into_iter();
         recall.for_each(Recall::step_ended);
@@ -417,8 +417,8 @@ impl<'e> StepExecution<'e> {
         }
     }
 
-    /// Reads what the running try has sent. When it has ended, returns it, or has its files
-    /// compared first.
+    /// Reads the output of the running try. At its end, returns it, or has its files compared
+    /// first.
     pub fn ready(
         &mut self,
         context: &Context<'_>,
@@ -455,7 +455,7 @@ impl<'e> StepExecution<'e> {
         (heard, Some(tried))
     }
 
-    /// Ends a step whose files have been compared, or that started no process.
+    /// Ends a step after comparing its files, or one that started no process.
     pub(crate) fn finish_with(&mut self, with: impl FnOnce(&mut Evidence)) -> AttemptResult {
         let mut tried = match std::mem::replace(&mut self.stage, Stage::Preparing) {
             Stage::Finalizing(tried) => *tried,
@@ -477,8 +477,8 @@ impl<'e> StepExecution<'e> {
             .as_deref_mut()
             .filter(|_| !self.secrets.is_empty())
         {
-            // A text that was masked before it was parsed may have been spelled otherwise there:
-            // `&amp;`, `\"`.
+            // A text that was masked before parsing may have had another spelling there: `&amp;`,
+            // `\"`.
             reading.for_each_text(|text| *text = self.secrets.mask_clipped(text));
         }
         // After masking: a fingerprint reveals nothing of a secret.
@@ -545,7 +545,7 @@ impl<'e> StepExecution<'e> {
     }
 }
 
-/// Tells how far it is known that a step depends on its `inputs` alone.
+/// Returns the evidence that a step depends on its `inputs` alone.
 fn inputs_basis(
     step: &Step,
     confined: Option<&Confined>,
@@ -603,7 +603,7 @@ fn watch(
 
     let behind = looks_behind(context, step);
     leave(outbox, WorkerEvent::Looked(index));
-    // The sender is gone when the step could not be started.
+    // The sender is gone if the step could not be started.
     if let Ok(again) = again.recv() {
         let copied = again
             .products
@@ -620,7 +620,7 @@ fn watch(
     }
 }
 
-/// Whether what a step makes is copied into the repository once it has ended.
+/// Whether the outputs of a step are copied into the repository at its end.
 fn makes_products(step: &Step) -> bool {
     step.confinement().level == SandboxLevel::Sealed && Products::are_made_by(step)
 }

@@ -75,7 +75,7 @@ fn first(git: &Git) -> Option<Snapshot> {
 }
 
 impl Beginning {
-    /// Begins to take the snapshot. Without git there is none.
+    /// Begins to take the snapshot. Does nothing without git.
     #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
@@ -94,7 +94,7 @@ impl Beginning {
     #[must_use]
     pub fn seen(mut self, own: Vec<RepoPath>) -> Option<Looks> {
         let (git, handle) = self.0.take()?;
-        // Where no thread could be started, the snapshot is taken here.
+        // If no thread could be started, the snapshot is taken here.
         let seen = handle.and_then(|handle| handle.join().ok());
         let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), first(&git)));
         Some(Looks::new(git, own, head, first))
@@ -126,7 +126,7 @@ pub struct TreeChanges {
     pub note: Option<Note>,
     /// The steps whose passes must not be reused.
     pub suspects: Vec<String>,
-    /// The digest of the verified tree, where that is the present one.
+    /// The digest of the verified tree, if it is the present one.
     pub tree: Option<String>,
     /// Files that steps changed with permission, ascending.
     pub wrote: Vec<RepoPath>,

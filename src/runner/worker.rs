@@ -35,7 +35,7 @@ const LOGS: &str = "logs";
 /// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
-    /// The order cannot be read, or is none.
+    /// The order cannot be read, or is invalid.
     #[error("{0}")]
     NoOrder(String),
     /// There is an answer already.
@@ -118,7 +118,7 @@ fn answer(order: &Order, base: &Path) -> Result<StepAnswer, Unanswered> {
     })
 }
 
-/// The times of the files that were given, by path; none of a symlink.
+/// The times of the input files, by path; `None` for a symlink.
 type Given = BTreeMap<RepoPath, Option<Stamp>>;
 
 /// Checks that all files of the order are there.
@@ -189,7 +189,7 @@ fn left(
     {
         let from = work.join(path.to_os());
         let metadata = from.symlink_metadata()?;
-        // What is neither a file nor a link cannot be brought anywhere.
+        // Only files and links can be transferred.
         if !metadata.is_file() && !metadata.is_symlink() {
             continue;
         }

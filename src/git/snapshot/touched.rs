@@ -1,5 +1,5 @@
-//! Compares the work tree with a snapshot without another one: only what was touched since, by the
-//! metadata of files and folders, is read or listed.
+//! Compares the work tree with a snapshot without taking another one: only files and folders whose
+//! metadata has changed are read or listed.
 //!
 //! The content of submodules is not compared.
 
@@ -28,7 +28,7 @@ impl Snapshot {
     /// Returns the files that differ from the snapshot now.
     ///
     /// # Errors
-    /// What was touched cannot be read.
+    /// A touched file cannot be read.
     pub fn differing(&self, git: &Git) -> Result<BTreeSet<RepoPath>, GitError> {
         let failed = |error: std::io::Error| GitError::File {
             path: ".".to_owned(),

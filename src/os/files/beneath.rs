@@ -256,8 +256,8 @@ impl Beneath {
     /// # Errors
     /// Any [`ReadError`].
     pub fn file(&self, path: &RepoPath) -> Result<File, ReadError> {
-        // Opening a device can have an effect of its own, so the type is checked first, and again
-        // after opening.
+        // Opening a device can have side effects, so the type is checked before opening, and again
+        // afterwards.
         if self.target(path)?.kind != Kind::File {
             return Err(ReadError::NotRegular);
         }
@@ -351,7 +351,7 @@ impl Beneath {
     /// Moves a file back to its path.
     ///
     /// # Errors
-    /// Errors of the system; `EXIST` where there is another file now.
+    /// Errors of the system; `EXIST` if there is another file now.
     pub fn move_in(&self, (folder, name): (impl AsFd, &str), path: &RepoPath) -> Result<(), Errno> {
         let above = self.above(path)?;
         match renameat_with(&folder, name, &above, path.name(), RenameFlags::NOREPLACE) {
@@ -364,7 +364,7 @@ impl Beneath {
         }
     }
 
-    /// Opens the folder that a path lies in.
+    /// Opens the folder of a path.
     fn above(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         let above = path.ancestors().into_iter().nth_back(1);
         let above = above.unwrap_or_else(RepoPath::root);
@@ -379,7 +379,7 @@ impl Beneath {
         self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)
     }
 
-    /// Returns the metadata of what is at a path, which may be a symlink.
+    /// Returns the metadata of the entry at a path, which may be a symlink.
     ///
     /// # Errors
     /// Errors of the system; a path that leads out of the root.
@@ -396,12 +396,12 @@ impl Beneath {
             .map(std::ffi::CString::into_bytes)
     }
 
-    /// Whether a file of exactly these bytes as its name exists, symlinks followed; a symlink to
-    /// nothing does not. Also on a file system that takes `cargo.toml` for `Cargo.toml`, only the
-    /// name that a directory lists counts.
+    /// Whether a file with exactly this name exists, following symlinks; a symlink to nothing does
+    /// not count. On a file system where `cargo.toml` is `Cargo.toml`, only the name that a
+    /// directory lists counts.
     #[must_use]
     pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
-        // Only the kernel may look for a file outside the repository.
+        // Only the kernel may search for a file outside the repository.
         match self.target(path) {
             Ok(_) => {}
             Err(ReadError::Outside) if self.leads_somewhere(path) => {}

@@ -29,9 +29,9 @@ pub(crate) fn is_overlay(path: &Path) -> bool {
     is_it
 }
 
-/// Returns the identity of a directory: its inode and the time at which that was made, because a
-/// file system gives the number of a removed directory to a new one. An overlay keeps the number
-/// and changes the time when it copies the directory, so that only the number counts there.
+/// Returns the identity of a directory: its inode and its creation time, because a file system may
+/// reuse the number of a removed directory. On an overlay only the number counts: copying a
+/// directory changes its creation time.
 #[must_use]
 pub fn directory_identity(path: &Path) -> Option<String> {
     let found = path.metadata().ok()?;
@@ -89,8 +89,8 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
         .try_for_each(sync_folder)
 }
 
-/// Makes sure that the names in a directory survive a loss of power, where its file system can do
-/// that.
+/// Syncs the names in a directory, so that they survive a loss of power, if its file system
+/// supports that.
 ///
 /// # Errors
 /// Errors of the system.
@@ -106,7 +106,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 /// recognises by its content, a pipe or a terminal.
 ///
 /// # Errors
-/// `AlreadyExists` with the reason; what the system reports; `IsADirectory`.
+/// `AlreadyExists` with the reason; errors of the system; `IsADirectory`.
 pub fn may_publish(path: &Path, is_own: impl FnOnce(&[u8]) -> bool) -> io::Result<()> {
     const LARGEST: u64 = 256 << 20;
     let refuse = |why| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -175,7 +175,7 @@ pub(crate) fn read_plain_at(folder: impl AsFd, path: &Path, cap: u64) -> io::Res
     read_sized(&file, size, cap)
 }
 
-/// Reads the next bytes, `most` or fewer where it ends.
+/// Reads the next bytes: `most`, or fewer at the end.
 ///
 /// # Errors
 /// Errors of the system.
@@ -203,8 +203,8 @@ fn read_sized(file: &File, size: u64, cap: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns an empty vector with the capacity of a file's size, so that reading takes one call and no
-/// more memory than the content.
+/// Returns an empty vector with the capacity of a file's size, so that reading takes one call and
+/// no more memory than the content.
 fn room_for(size: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     // One byte more, because reading up to the end would grow the buffer otherwise. A wrong size

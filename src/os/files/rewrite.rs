@@ -1,5 +1,5 @@
-//! Replaces a file as a whole or not at all; keeps its mode and owner, and never overwrites a
-//! concurrent edit.
+//! Replaces a file atomically; preserves its mode and owner, and never overwrites a concurrent
+//! edit.
 
 use super::{open_plain, read_bounded, read_plain};
 use crate::atomic_file::{NewFile, PRIVATE, open_parent};
@@ -64,7 +64,7 @@ impl Editable {
         &self.path
     }
 
-    /// Replaces the content. Any reader sees the old content or the new.
+    /// Replaces the content. A reader gets the old content or the new one.
     ///
     /// # Errors
     /// A file that is marked read-only, or was changed since it was read; an error of the system.
@@ -94,7 +94,7 @@ impl Editable {
         }
         file.set_permissions(std::fs::Permissions::from_mode(meta.mode() & 0o7777))?;
         file.sync_all()?;
-        // Not a lock, but it keeps the time in which an edit could be lost short.
+        // Not a lock, but it shortens the time in which an edit could be lost.
         let now = read_plain(&self.path, self.bytes.len() as u64);
         if now.map_or(true, |now| now != self.bytes) {
             return Err(io::Error::other("it was changed in the meantime"));

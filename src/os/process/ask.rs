@@ -1,7 +1,7 @@
 //! Asks an external program one question, which it reads from standard input and answers on
 //! standard output.
 //!
-//! It runs under a supervisor as a step does, so no process of it is left when the answer is
+//! It runs under a supervisor like a step, so none of its processes remain when the answer is
 //! complete, or the time is up.
 
 use super::attempt::{Launch, Launched, launch};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 
-/// A question, and the program to ask.
+/// A question, and the program that answers it.
 pub struct Ask<'a> {
     pub root: &'a Root,
     /// The directories that are searched for the program.
@@ -118,7 +118,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// Reads until the supervisor reports the end. `None` when the supervisor is gone or does not
+    /// Reads until the supervisor reports the end. `None` if the supervisor is gone or does not
     /// obey.
     fn listen(&mut self, what: &Ask<'_>) -> Option<SupervisorAnswer> {
         let mut deadline = Instant::now() + what.limit;
@@ -181,7 +181,7 @@ impl Talk {
             }
         };
         let [out, err] = self.open;
-        // A stream that has ended is replaced by the socket, polled for nothing.
+        // An ended stream is replaced by the socket, polled for no event.
         let bell = stop.map_or(supervisor.socket.as_fd(), StopRequest::bell);
         let mut fds = [
             PollFd::new(&supervisor.socket, PollFlags::IN),

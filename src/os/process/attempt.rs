@@ -1,4 +1,4 @@
-//! Runs one try of a step under a supervisor; the try is over when none of its processes is left.
+//! Runs one try of a step under a supervisor; the try is over when none of its processes remain.
 //!
 //! Nothing here waits: the caller polls ([`Attempt::watch`]) and passes on what is ready
 //! ([`Attempt::ready`]).
@@ -52,11 +52,11 @@ pub struct Try<'a, 'f> {
     pub live: Option<Arc<Live>>,
     /// The formats to parse its output in; `None` if it is not parsed.
     pub formats: Option<&'a Expected>,
-    /// The time limit in milliseconds. vplan enforces it; its supervisor does where vplan cannot.
+    /// The time limit in milliseconds. vplan enforces it; if vplan cannot, the supervisor does.
     pub limit_ms: u64,
-    /// Whether it is observed what it does.
+    /// Whether its effects are observed.
     pub observe: bool,
-    /// What it is confined by.
+    /// Its confinement.
     pub confine: Option<&'a Confine>,
 }
 
@@ -75,7 +75,7 @@ pub struct AttemptResult {
     pub survivors: u32,
     /// Its observed effects, if it was to be observed and was started.
     pub observed: Option<Observed>,
-    /// Whether its program was started, as far as is known.
+    /// Whether its program was started, as far as known.
     pub has_started: bool,
 }
 
@@ -108,7 +108,7 @@ pub struct Attempt<'f> {
 /// The state of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptProgress {
-    /// It goes on.
+    /// It is still running.
     Nothing,
     /// Its tree is stopped, as [`Attempt::freeze`] requested.
     Frozen,
@@ -134,7 +134,7 @@ impl<'f> Attempt<'f> {
         let socket = self.supervisor.socket.as_fd();
         let [out, err] = self.readers.each_ref().map(|reader| match &reader.fd {
             Some(fd) => PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN),
-            // A stream that has ended is replaced by the socket, polled for nothing.
+            // An ended stream is replaced by the socket, polled for no event.
             None => PollFd::from_borrowed_fd(socket, PollFlags::empty()),
         });
         [PollFd::from_borrowed_fd(socket, PollFlags::IN), out, err]
@@ -190,15 +190,15 @@ impl<'f> Attempt<'f> {
     /// Ends a supervisor that does not obey (a step may have stopped it); vplan itself then sweeps
     /// the processes that it leaves.
     pub fn abandon(&self) {
-        // INVARIANT (no stranger): it is waited for in `finish` at the earliest, so the number is
-        // still its own.
+        // INVARIANT (no stranger): the supervisor is waited for in `finish` at the earliest, so the
+        // number is still its own.
         let _ = kill_process(self.supervisor.pid, Signal::KILL);
     }
 
     fn order(&self, order: impl Fn(u64) -> Order) -> bool {
         // A stopped supervisor would not read the order.
         let _ = kill_process(self.supervisor.pid, Signal::CONT);
-        // If it is gone, its socket reports that.
+        // If the supervisor is gone, its socket reports that.
         send_order(
             self.supervisor.socket.as_fd(),
             &order(self.supervisor.number),
@@ -336,7 +336,7 @@ pub(super) struct Launch<'a> {
     pub limit_ms: u64,
     /// Whether it is observed.
     pub observe: bool,
-    /// What it is confined by.
+    /// Its confinement.
     pub confine: Option<&'a Confine>,
 }
 
@@ -448,8 +448,8 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
     } else {
         None
     };
-    // An idle supervisor may have been killed from outside; nothing has been started then, so
-    // another one may start it.
+    // An idle supervisor may have been killed from outside. Nothing has been started then, so
+    // another one may start the step.
     let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
     let mut order = Order::Start(0, start);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Captures a step's output: all of it in a log, its beginning and end in memory, both bounded.
+//! Captures a step's output: all of it in a log, its beginning and end in memory, both limited.
 
 use super::mask::{Masker, Secrets};
 use crate::atomic_file;
@@ -118,7 +118,7 @@ pub(super) struct Capture<'a> {
     err: RetainedOutput,
     log: Log<'a>,
     live: Option<Arc<Live>>,
-    /// Only where output is read.
+    /// `None` if the output is not parsed.
     scan: Option<Scan>,
 }
 
@@ -128,15 +128,15 @@ pub(super) struct Output {
     pub stderr: Captured,
     /// The parsed output, if it is parsed and in a known format.
     pub reading: Option<Reading>,
-    /// Whether there is a log: a silent step has none.
+    /// Whether it has a log: a silent step has none.
     pub logged: bool,
     /// The reason why the log is not complete, if it is not.
     pub error: Option<io::Error>,
 }
 
 impl<'a> Capture<'a> {
-    /// Makes a sink that keeps at most `limit` bytes in the log. `scan` reads everything, the part
-    /// that is cut off included.
+    /// Makes a sink that stores at most `limit` bytes in the log. `scan` reads everything,
+    /// including the part that is cut off.
     pub(super) fn new(
         place: Option<LogPlace<'a>>,
         limit: u64,
@@ -213,7 +213,7 @@ impl<'a> Capture<'a> {
 
 struct RetainedOutput {
     ends: Ends,
-    /// Only where there are secrets; with a buffer for the masked bytes.
+    /// `None` without secrets; with a buffer for the masked bytes.
     masker: Option<(Masker, Vec<u8>)>,
 }
 
@@ -469,8 +469,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(vplan_arbitrary::config(256))]
-        /// Checks that the index assigns the bytes to streams in the order in which they came: read
-        /// along it, each stream is whole.
+        /// Checks that the index assigns the bytes to streams in their order of arrival: read along
+        /// it, each stream is complete.
         #[test]
         fn interleaving_order_index_monotone(pieces in prop::collection::vec((any::<bool>(), "[a-z\n]{1,20}"), 0..20)) {
             let stream = |out: bool| if out { Stream::Out } else { Stream::Err };

@@ -1,5 +1,4 @@
-//! Confines a step: what the system refuses it while it runs, by namespaces, by Landlock and by a filter
-//! of its calls.
+//! Confines a step while it runs, by namespaces, by Landlock and by a filter of its system calls.
 //!
 //! All guarantees hold for a process and its descendants. So the step's own process confines
 //! itself, right before it becomes the program.
@@ -26,7 +25,7 @@ use vplan_check::confine::Guarantee;
 
 /// The version of Landlock that can refuse to empty a file (Linux 6.2).
 const TRUNCATE_VERSION: u32 = 3;
-/// The version that knows scopes: signals, abstract sockets (Linux 6.12).
+/// The version with scopes: signals, abstract sockets (Linux 6.12).
 const SCOPE_VERSION: u32 = 6;
 
 // Rights on files (landlock(7)).
@@ -41,7 +40,8 @@ const CHANGE_FOLDER: u64 = 0b11_1111_1111 << 4;
 const CHANGE: u64 = WRITE_FILE | TRUNCATE | CHANGE_FOLDER;
 const SCOPES: u64 = 0b11;
 
-/// The capabilities that a confined step of root keeps: those over files, and to become another user.
+/// The capabilities that a confined step of root keeps: those over files, and for becoming another
+/// user.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -91,7 +91,7 @@ pub struct Confine {
     rules: Option<OwnedFd>,
     /// The user namespace that is entered.
     user: Option<OwnedFd>,
-    /// All that exists for it, where that is not everything.
+    /// All files that exist for it, if that is restricted.
     sealed: Option<SealedFiles>,
     filter: Vec<Instruction>,
 }
@@ -111,9 +111,9 @@ pub struct Unconfined {
 pub(super) enum Stage {
     /// A user namespace is entered.
     User,
-    /// It gets mounts, processes, communication and a name of the host of its own.
+    /// New namespaces for mounts, processes, communication and the host's name.
     Namespaces,
-    /// It gets a network of its own.
+    /// A new network namespace.
     Network,
     /// The loopback of that is set up.
     Loopback,
@@ -148,7 +148,7 @@ impl Stage {
         Stage::Filter,
     ];
 
-    /// Says the system's error, and what usually is its cause.
+    /// Returns the system's error, with its usual cause.
     fn why(self, error: &io::Error) -> String {
         match self {
             Stage::User | Stage::Namespaces | Stage::Network => namespace::hint(error),
@@ -180,8 +180,8 @@ pub const SEALING: [Guarantee; 3] = [
     Guarantee::Sockets,
 ];
 
-/// Where the stage is in the number that a process which could not be confined hands to its parent; the
-/// system's error is below that.
+/// The position of the stage in the number that a process which could not be confined sends to its
+/// parent. The lower bits are the system's error.
 const STAGE: u32 = 16;
 
 impl Unconfined {
@@ -201,7 +201,7 @@ impl Unconfined {
         format!("{stage}: `{place}`: {error}")
     }
 
-    /// Reads what [`Unconfined::to_error`] made; `None` for every other error.
+    /// Decodes the result of [`Unconfined::to_error`]; `None` for every other error.
     pub(super) fn of_error(error: &io::Error) -> Option<Self> {
         let number = error.raw_os_error()?;
         let stage = usize::try_from(number >> STAGE).ok()?.checked_sub(1)?;
@@ -213,7 +213,7 @@ impl Unconfined {
 }
 
 impl Confine {
-    /// Returns the guarantees that it holds to.
+    /// Returns its guarantees.
     #[must_use]
     pub fn held(&self) -> &[Guarantee] {
         &self.held
@@ -303,7 +303,7 @@ impl Confine {
         }
     }
 
-    /// Returns all that exists for it, where that is not everything.
+    /// Returns all files that exist for it, if that is restricted.
     pub(super) fn sealed(&self) -> Option<&SealedFiles> {
         self.sealed.as_ref()
     }
@@ -329,7 +329,7 @@ impl Confine {
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
     }
 
-    /// Whether it says for which files it is sealed, if it is.
+    /// If it is sealed, whether its files are set.
     pub(super) fn is_whole(&self) -> bool {
         let is_held = |one| self.held.contains(one);
         if self.sealed.is_some() {
@@ -350,7 +350,7 @@ impl Confine {
         self.try_with(command, || Ok(()));
     }
 
-    /// Whether a thread of a process can have all of it.
+    /// Whether a thread of a process can be confined in this way.
     pub(super) fn fits_thread(&self) -> bool {
         let mut held = self.held.iter();
         !held.any(|one| OWN_NAMESPACES.contains(one))
@@ -411,7 +411,8 @@ impl Confine {
         Ok(())
     }
 
-    /// Lets a sealed step, whose root this process has, change the devices that only that has.
+    /// Lets a sealed step change its devices, which exist only in its root. This process must have
+    /// that root.
     pub(super) fn allow_devices(&self) -> io::Result<()> {
         let rules = self.rules.iter();
         let mut rules = rules.filter(|_| self.held.contains(&Guarantee::OnlyDeclared));
@@ -433,9 +434,8 @@ impl Confine {
         self.apply_own()
     }
 
-    /// Confines this thread, and what it starts, by all that is the same for steps that are held to the same,
-    /// and that they may have before they have the rest: it takes the system a tenth of a millisecond to put
-    /// together a filter.
+    /// Applies the part that steps with the same guarantees share, and that does not hinder the
+    /// rest. Assembling a filter takes the system a tenth of a millisecond.
     pub(super) fn apply_common(&self) -> Result<(), Unconfined> {
         set_no_new_privs(true).map_err(at(Stage::NoNewPrivileges))?;
         // The kernel refuses an empty filter, which is made if no call of this processor is known.
@@ -451,9 +451,9 @@ impl Confine {
         dropped.map_err(at(Stage::Capabilities))
     }
 
-    /// Confines a thread that has what is common by the rest.
+    /// Applies the rest to a thread with the common part.
     pub(super) fn apply_own(&self) -> Result<(), Unconfined> {
-        // Who separates its namespaces needs them until then.
+        // Separating the namespaces needs the capabilities until then.
         if self.is_unprivileged() && !self.fits_thread() {
             drop_capabilities().map_err(at(Stage::Capabilities))?;
         }
@@ -474,7 +474,7 @@ pub(super) fn at<E: Into<io::Error>>(stage: Stage) -> impl FnOnce(E) -> Unconfin
     }
 }
 
-/// What takes capabilities: with them root would get around it.
+/// Guarantees that require dropping capabilities: with them, root could bypass them.
 const UNPRIVILEGED: [Guarantee; 4] = [
     Guarantee::Absence,
     Guarantee::NetworkLoopback,
@@ -488,7 +488,7 @@ const OWN_NAMESPACES: [Guarantee; 4] = [
     Guarantee::NoSurvivor,
     Guarantee::Sockets,
 ];
-/// Among the bits of an order: a user namespace comes along.
+/// A flag among the bits of an order: a user namespace is attached.
 const IN_USER: u16 = 1 << 15;
 
 /// Returns the minimum version of Landlock for a guarantee; 0 if it needs none.
@@ -505,7 +505,7 @@ pub(super) fn needs(one: Guarantee) -> u32 {
     }
 }
 
-/// Whether this thread has no capabilities but those that a confined step keeps.
+/// Whether this thread has only the capabilities that a confined step keeps.
 pub(super) fn is_bounded() -> bool {
     capabilities(None).is_ok_and(|own| KEPT.contains(own.permitted))
 }
@@ -514,8 +514,8 @@ fn bit(one: Guarantee) -> u16 {
     1 << one as u16
 }
 
-/// Returns the rights on files and the scopes that Landlock's rules take for these guarantees. What does not
-/// exist for a sealed step needs no rule against being read.
+/// Returns the rights on files and the scopes that Landlock's rules restrict for these guarantees.
+/// Files that do not exist for a sealed step need no rule against reading.
 fn ruled(held: &[Guarantee]) -> (u64, u64) {
     let has = |one| held.contains(&one);
     let changes = if has(Guarantee::OnlyDeclared) {
@@ -553,7 +553,7 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
 fn bound_capabilities() -> io::Result<CapabilitySets> {
     let own = capabilities(None)?;
     for one in own.permitted.difference(KEPT).iter() {
-        // To ask is cheaper.
+        // The check is cheaper than the call.
         if capability_is_in_bounding_set(one)? {
             remove_capability_from_bounding_set(one)?;
         }
@@ -584,8 +584,8 @@ const SET_LIMIT: Numbers = [302, 261];
 /// Calls about a process by their first argument, 0 for the caller: sched_setparam,
 /// sched_setscheduler, sched_setaffinity, sched_setattr.
 const SCHEDULE: [Numbers; 4] = [[142, 118], [144, 119], [203, 122], [314, 274]];
-/// Calls about one or several processes by their second argument, and what the first one is for one:
-/// setpriority, ioprio_set.
+/// Calls that concern one or several processes, by their second argument, and the first argument
+/// for a single one: setpriority, ioprio_set.
 const PRIORITY: [(Numbers, u32); 2] = [([141, 140], 0), ([251, 30], 1)];
 
 fn own(numbers: Numbers) -> u32 {
@@ -681,8 +681,8 @@ fn of_own(number: u32) -> [Instruction; 5] {
     ]
 }
 
-/// Lets a call be made about the caller alone: `process` says in the first argument that the second is
-/// one.
+/// Allows a call only for the caller itself: with `process` as the first argument, the second is a
+/// process.
 fn of_own_priority(number: u32, process: u32) -> [Instruction; 7] {
     [
         instruction(IS, number, [0, 6]),

@@ -72,8 +72,8 @@ impl Doorbell {
         }
     }
 
-    /// Marks everything as read. It rings again for what arrives after the last poll, because only
-    /// the runtime, which does not run in between, could have noticed that.
+    /// Marks everything as read. It rings again for bytes after the last poll, because only the
+    /// runtime, which does not run in between, could have noticed those.
     pub fn mute(&self) {
         if let Poll::Ready(Ok(mut ringing)) = self
             .fd

@@ -10,7 +10,7 @@ pub(super) const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) const ARCHITECTURE: Option<u32> = None;
 
-/// The first number of calls of the x32 kind; no call of another kind has such a number.
+/// The first number of x32 calls; no other call has such a number.
 pub(super) const X32: u32 = 0x4000_0000;
 
 // Operations of classic BPF (linux/bpf_common.h), and answers of a filter (seccomp(2)).
@@ -29,8 +29,8 @@ const NUMBER: u32 = 0;
 const OF_ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// Makes an instruction. `skip`: how many instructions to skip when a comparison holds, and when it
-/// does not.
+/// Makes an instruction. `skip`: the instructions to skip if a comparison is true, and if it is
+/// false.
 pub(super) fn instruction(code: u16, operand: u32, skip: [u8; 2]) -> Instruction {
     Instruction {
         code,
@@ -39,7 +39,7 @@ pub(super) fn instruction(code: u16, operand: u32, skip: [u8; 2]) -> Instruction
     }
 }
 
-/// Makes the end of a filter, or of a part of it.
+/// Makes the last instruction of a filter, or of a part of it.
 pub(super) fn answer(what: u32) -> Instruction {
     instruction(RETURN, what, [0, 0])
 }
@@ -49,8 +49,8 @@ pub(super) fn argument(index: usize) -> u32 {
     ARGUMENTS + 8 * u32::try_from(index).unwrap_or(0)
 }
 
-/// Returns the beginning of a filter, which answers calls of another kind, and leaves the number of
-/// any other call to what follows.
+/// Returns the beginning of a filter. It answers calls of other architectures, and leaves the
+/// number of any other call to the following instructions.
 pub(super) fn of_kind(architecture: u32, other: u32) -> Vec<Instruction> {
     let mut filter = vec![
         instruction(LOAD, OF_ARCHITECTURE, [0, 0]),

@@ -32,11 +32,11 @@ pub(super) enum Order {
     Start(u64, Start),
     /// SIGTERM to the whole tree.
     Terminate(u64),
-    /// SIGKILL to the whole tree, until none is left.
+    /// SIGKILL to the whole tree, until no process is left.
     Kill(u64),
     /// Stop the whole tree. Answered by [`SupervisorAnswer::Frozen`].
     Freeze(u64),
-    /// Resume what [`Order::Freeze`] stopped.
+    /// Resume after [`Order::Freeze`].
     Thaw(u64),
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Start {
     pub program: Vec<u8>,
     /// Its arguments, the name of the program first.
     pub argv: Vec<Vec<u8>>,
-    /// Its environment, nothing else.
+    /// Its complete environment.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether it has standard input. Steps have none.
     pub input: bool,
@@ -63,8 +63,8 @@ pub(super) struct Start {
     pub grace_ms: u64,
     /// Whether the step keeps the capability to trace processes outside of its own.
     pub keep_capabilities: bool,
-    /// The process that traces vplan, 0 for none: a supervisor that another process traces serves
-    /// no step.
+    /// The process that traces vplan, or 0: a supervisor that another process traces accepts no
+    /// step.
     pub tracer: i32,
     /// The secret that every answer about this start carries.
     pub secret: Secret,
@@ -78,7 +78,7 @@ pub(super) type Secret = [u8; 16];
 pub(super) struct Reply {
     /// The number of the start that it is about.
     pub number: u64,
-    /// The secret that came with that start.
+    /// The secret of that start.
     pub secret: Secret,
     /// The answer itself.
     pub answer: SupervisorAnswer,
@@ -95,7 +95,7 @@ pub(super) enum SupervisorAnswer {
         Unconfined,
         #[serde(with = "super::sealed_files::bytes")] PathBuf,
     ),
-    /// It has ended and no process of it is left.
+    /// It has ended, and none of its processes remain.
     Ended(End),
     /// Its tree is stopped.
     Frozen,
@@ -115,14 +115,14 @@ pub(super) struct End {
     pub timed_out: bool,
 }
 
-/// Returns a frame with its length in front.
+/// Returns a frame with its length.
 fn encoded(content: &impl Serialize) -> io::Result<Vec<u8>> {
     let content = postcard::to_allocvec(content).map_err(io::Error::other)?;
     let length = u32::try_from(content.len()).map_err(io::Error::other)?;
     Ok([&length.to_le_bytes(), content.as_slice()].concat())
 }
 
-/// Reads the content of a frame, and nothing after it.
+/// Reads the content of a frame, which must end there.
 fn decoded<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
     let (content, rest) = postcard::take_from_bytes(frame).ok()?;
     rest.is_empty().then_some(content)
@@ -192,7 +192,7 @@ impl Inbox {
         }
     }
 
-    /// Waits for some bytes. `false` when the other side is gone.
+    /// Waits for some bytes. `false` if the other side is gone.
     pub(super) fn fill(&mut self, socket: impl AsFd) -> io::Result<bool> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);

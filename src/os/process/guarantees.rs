@@ -70,7 +70,7 @@ fn loopback() -> Result<(), String> {
     }
 }
 
-/// Returns what trying to seal a process has shown.
+/// Returns the result of trying to seal a process.
 fn sealed(one: Guarantee) -> Result<(), String> {
     static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
     let lacking = LACKING.get_or_init(super::sealed::attempt::lacking);
@@ -80,7 +80,7 @@ fn sealed(one: Guarantee) -> Result<(), String> {
 /// Any port of the loopback.
 const ANY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
-/// Tries a guarantee in a thread of its own, which ends with all that it is confined by.
+/// Tries a guarantee in a separate thread, which ends with its confinement.
 fn tried(one: Guarantee) -> Result<(), String> {
     match one {
         Guarantee::NetworkLoopback => return loopback(),

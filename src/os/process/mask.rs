@@ -1,14 +1,15 @@
 //! Masks granted secrets in everything that is printed or stored.
 //!
-//! A help, not a boundary: a step that wants to show a secret can spell it backwards.
+//! This is help, not a security boundary: a step that wants to reveal a secret can spell it
+//! backwards.
 
 use std::sync::Arc;
 use vplan_base::inert::without_escapes;
 
 /// Minimum length of a masked value, in bytes: masking shorter ones would damage ordinary text.
 const LEAST: usize = 8;
-/// The shortest beginning of a secret, in bytes, that is masked at the end of a text that was cut:
-/// fewer bytes give nothing away.
+/// The shortest beginning of a secret, in bytes, that is masked at the end of a text that was cut.
+/// Fewer bytes reveal nothing.
 const BEGINNING: usize = 4;
 /// The mark of a cut (see [`vplan_check::reading::clip`]).
 const CUT: &str = "…";
@@ -110,11 +111,11 @@ impl Secrets {
     }
 }
 
-/// Masks a stream that arrives in pieces; where they end makes no difference.
+/// Masks a stream that arrives in pieces, independently of their boundaries.
 ///
-/// Each byte that lies in some occurrence of some secret is masked, and a run of masked bytes
+/// Each byte that belongs to some occurrence of some secret is masked, and a run of masked bytes
 /// becomes one mark. Terminal sequences within a secret, and carriage returns before its line
-/// feeds, do not hide it: they are removed before a text is shown.
+/// feeds, do not prevent masking: they are removed before a text is shown.
 pub(super) struct Masker {
     secrets: Secrets,
     starts: [bool; 256],
@@ -255,7 +256,7 @@ fn unseen(text: &[u8]) -> usize {
 /// masked, in whatever pieces the text arrives.
 ///
 /// # Errors
-/// The property that does not hold.
+/// The violated property.
 pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), String> {
     let secrets = Secrets::new(secrets);
     let mut covered = vec![false; text.len()];
@@ -309,7 +310,7 @@ pub fn oracle(secrets: Vec<Vec<u8>>, text: &[u8], pieces: &[u8]) -> Result<(), S
     }
 }
 
-/// Returns how many bytes at the beginning of a text show a secret; 0 where they do not.
+/// Returns how many bytes at the beginning of a text show a secret; 0 if it does not.
 fn shown_length(text: &[u8], secret: &[u8]) -> usize {
     let characters = |bytes: &[u8]| bytes.iter().map(|b| char::from(*b)).collect::<String>();
     let most = if secret.iter().any(|b| matches!(*b, ESCAPE | b'\r')) {

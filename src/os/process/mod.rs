@@ -37,8 +37,8 @@ pub mod writable;
 
 pub use sys::{give_back, take_again};
 
-/// Makes this process able to wait for its children, whatever it inherits from its caller. Must be called
-/// before the first is started.
+/// Makes this process able to wait for its children, whatever it inherits from its caller. Must be
+/// called before the first child is started.
 pub fn wait_for_children() {
     sys::hear_children();
 }

@@ -1,9 +1,9 @@
 //! Gives processes namespaces of their own: of users, which brings the right to the others, and of
 //! networks.
 //!
-//! A process makes a user namespace while it has one thread, and writes its maps while others of the
-//! same user can reach its memory. Neither holds for a supervisor's child, so vplan makes one user
-//! namespace for all steps, by executing itself, and those that need it enter it.
+//! A process makes a user namespace while it has one thread, and writes its maps while others of
+//! the same user can reach its memory. Neither is true for a supervisor's child. So vplan makes one
+//! user namespace for all steps, by executing itself, and steps enter it if they need it.
 
 use super::sys;
 use crate::own_program;
@@ -29,8 +29,8 @@ const ARGUMENT: &str = "__user-namespace";
 /// The message of success.
 const MADE: &[u8; 4] = b"made";
 
-/// Makes a user namespace, if the arguments say so, and ends when standard input does. Must be called
-/// while there is one thread. Its exit code is the number of the system's error.
+/// If the arguments request it, makes a user namespace, and ends when standard input does. Must be
+/// called while the process has one thread. The exit code is the number of the system's error.
 #[must_use]
 pub fn user_namespace_if_asked(arguments: &[OsString]) -> Option<u8> {
     let [_, first] = arguments else { return None };
@@ -139,7 +139,7 @@ fn make() -> Result<OwnedFd, String> {
     })
 }
 
-/// Says an error, and what usually is its cause.
+/// Returns an error with its usual cause.
 pub(super) fn hint(error: &io::Error) -> String {
     let cause = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOSPC) => " (`sysctl user.max_user_namespaces` allows no more)",
@@ -183,8 +183,8 @@ pub(super) fn enter_network(network: BorrowedFd<'_>) -> rustix::io::Result<()> {
     move_into_link_name_space(network, Some(LinkNameSpaceType::Network))
 }
 
-/// Gives this thread mounts, communication and a name of the host of its own, and the processes that it starts
-/// from now on numbers of their own.
+/// Moves this thread into new namespaces for mounts, communication and the host's name. Processes
+/// that it starts from now on are in a new PID namespace.
 ///
 /// # Errors
 /// The system refuses.

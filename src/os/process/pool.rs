@@ -1,4 +1,4 @@
-//! Keeps the pool of supervisors, and handles steps whose supervisor has died.
+//! Manages the pool of supervisors, and handles steps whose supervisor has died.
 
 use super::frame::{Inbox, Reply, Secret, SupervisorAnswer};
 use super::supervise::ARGUMENT;
@@ -19,14 +19,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The supervisors of this process: one for each step that runs, kept for the next one.
+/// The supervisors of this process: one for each running step, and idle ones for the next steps.
 #[derive(Debug)]
 pub struct Pool {
     executable: PathBuf,
     idle: Mutex<Vec<Supervisor>>,
     /// The number of supervisors to start together with the first one that is needed.
     expected: AtomicUsize,
-    /// All that are running. Locked while one is started, so that none is taken for an orphan.
+    /// All running ones. Locked while one is started, so that none is taken for an orphan.
     known: Mutex<BTreeSet<i32>>,
     /// The process that traced this one before any step could: a supervisor may have that tracer
     /// and no other.
@@ -55,8 +55,8 @@ impl Pool {
     /// `/proc/self/exe`.
     ///
     /// Makes this process inherit orphans too, so that the processes of a step that kills its
-    /// supervisor are still ended; keeps other processes of the same user out of its memory and
-    /// environment (not root's); and makes it survive `ulimit -f`.
+    /// supervisor are still ended. Protects its memory and environment from other processes of the
+    /// same user (not from root's), and makes it survive `ulimit -f`.
     #[must_use]
     pub fn new(executable: Option<PathBuf>) -> Self {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
@@ -73,7 +73,7 @@ impl Pool {
         }
     }
 
-    /// Sets whether steps keep capabilities that reach beyond their own processes.
+    /// Sets whether steps keep capabilities that affect other processes.
     #[must_use]
     pub fn keeping_capabilities(mut self, keep_capabilities: bool) -> Self {
         self.keep_capabilities = keep_capabilities;
@@ -111,7 +111,7 @@ impl Pool {
 
     /// Returns an idle supervisor that takes orders; or a new one, which has one try.
     fn ready(&self) -> io::Result<Supervisor> {
-        // The one that is needed now is started below where that fails.
+        // If that fails, the supervisor that is needed now is started below.
         let _ = self.prepare(self.expected.swap(0, Ordering::Relaxed));
         loop {
             let failed = self.make_ready().err();
@@ -147,7 +147,7 @@ impl Pool {
         result
     }
 
-    /// Takes back a supervisor whose step has ended. One that has sent more than its answer is not
+    /// Takes back a supervisor whose step has ended. If it has sent more than its answer, it is not
     /// used again.
     pub(super) fn give(&self, supervisor: Supervisor) {
         if supervisor.is_silent() {
@@ -235,7 +235,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let idle = std::mem::take(&mut *locked(&self.idle));
-        // All sockets first, so that all of them end in parallel.
+        // All sockets are closed first, so that all of them end in parallel.
         let children: Vec<(Pid, Child)> = idle.into_iter().map(|s| (s.pid, s.child)).collect();
         for (pid, mut child) in children {
             // One that was stopped after its last answer would not notice, and vplan would wait for
@@ -320,7 +320,7 @@ pub(super) enum Received {
     Answer(SupervisorAnswer),
     /// A part of an answer.
     Part,
-    /// It is gone.
+    /// The supervisor is gone.
     Gone,
 }
 
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
     use rustix::fd::AsFd as _;
 
-    /// Makes a supervisor, at its second start, whose other end the test plays.
+    /// Makes a supervisor at its second start, with the test as its other end.
     fn played() -> (Supervisor, OwnedFd) {
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,

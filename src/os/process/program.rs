@@ -115,7 +115,7 @@ impl SearchPath {
         out
     }
 
-    /// Puts folders of the repository in front, as the contract's `tool-path` requires.
+    /// Puts folders of the repository first, as the contract's `tool-path` requires.
     #[must_use]
     pub(crate) fn with_tools(&self, root: &Root, tools: &[RepoPath]) -> Self {
         let mut out = self.clone();
@@ -130,8 +130,8 @@ impl SearchPath {
         &self.kept
     }
 
-    /// Returns the folders outside of the repository that hold programs: real paths, each once, in order. A PATH
-    /// that differs in other entries leads to the same programs.
+    /// Returns the folders outside of the repository that contain programs: real paths, each once,
+    /// in order. Other entries of PATH do not affect which programs are found.
     #[must_use]
     pub fn leading(&self, root: &Root) -> Vec<PathBuf> {
         let mut leading: Vec<PathBuf> = Vec::new();
@@ -144,7 +144,7 @@ impl SearchPath {
         leading
     }
 
-    /// Returns the child's PATH: the folders that were searched, nothing else.
+    /// Returns the child's PATH: exactly the searched folders.
     #[must_use]
     pub fn to_value(&self) -> Vec<u8> {
         let entries: Vec<&[u8]> = self.kept.iter().map(|p| p.as_os_str().as_bytes()).collect();
@@ -152,7 +152,7 @@ impl SearchPath {
     }
 }
 
-/// Whether a folder holds a program, or could: one that cannot be listed.
+/// Whether a folder contains a program, or might: if it cannot be listed.
 fn holds_program(folder: &Path) -> bool {
     match std::fs::read_dir(folder) {
         Ok(entries) => entries.flatten().any(|entry| is_program(&entry.path())),
@@ -163,8 +163,8 @@ fn holds_program(folder: &Path) -> bool {
 /// The program of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The file's absolute path; symlinks are not followed, since programs look at the name they
-    /// were called by.
+    /// The file's absolute path. Symlinks are not followed, since programs use the name by which
+    /// they are called.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -176,7 +176,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Digests its content, if that is still what was started.
+    /// Digests its content, if it is still the started file.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         let is_it = |m: &std::fs::Metadata| {
@@ -216,7 +216,7 @@ pub fn resolve(
     if word.contains(&b'/') {
         let path = root.path.join(dir.to_os()).join(OsStr::from_bytes(word));
         let path: PathBuf = path.components().collect();
-        // When it cannot be executed, the system reports why, and `explain` tells the user.
+        // If it cannot be executed, the system reports the reason, and `explain` shows it.
         let found = std::fs::metadata(&path).ok();
         return Ok((program(path, found.as_ref(), word.to_vec()), opened));
     }
@@ -368,7 +368,7 @@ pub(super) fn refusal(code: impl Into<String>, message: String) -> SpawnError {
     }
 }
 
-/// Makes the refusal for what the system answered.
+/// Makes the refusal for an error of the system.
 pub(super) fn failure(what: &str, error: &io::Error) -> SpawnError {
     refusal(code_of(error), format!("{what}: {}", message_of(error)))
 }

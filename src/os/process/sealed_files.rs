@@ -10,16 +10,17 @@ pub struct SealedFiles {
     /// The files and the folders that it can read, with all that is in them.
     #[serde(with = "list")]
     pub readable: Vec<PathBuf>,
-    /// The folders that it can change, which begin empty. One in a readable folder has to be there.
+    /// The folders that it can change, which begin empty. Inside a readable folder, they must
+    /// exist.
     #[serde(with = "list")]
     pub writable: Vec<PathBuf>,
     /// The repository's root, which always exists, even if nothing of it can be read.
     #[serde(with = "bytes")]
     pub root: PathBuf,
-    /// A folder of its own, outside of all the others, that its `/tmp` is. No links lead to it.
+    /// A folder for its `/tmp`, outside of all the others. Given without links.
     #[serde(with = "bytes")]
     pub temporary: PathBuf,
-    /// Another one, in which [`SealedFiles::prepare`] makes what its writable folders are, if there are any.
+    /// Another folder, where [`SealedFiles::prepare`] makes its writable folders, if there are any.
     #[serde(with = "bytes")]
     pub made: PathBuf,
 }
@@ -56,13 +57,13 @@ impl SealedFiles {
         Some(self.place(index).join(below))
     }
 
-    /// Whether a writable folder lies over this part of a readable one.
+    /// Whether a writable folder covers this part of a readable one.
     fn is_over(&self, readable: &Path, path: &Path) -> bool {
         let mut folders = self.writable.iter();
         folders.any(|folder| folder.starts_with(readable) && path.starts_with(folder))
     }
 
-    /// Returns what a writable folder is.
+    /// Returns the storage of a writable folder.
     pub(super) fn place(&self, index: usize) -> PathBuf {
         self.made.join(index.to_string())
     }

@@ -15,11 +15,11 @@ type Task = Box<dyn FnOnce(&mut StarterState) + Send>;
 #[derive(Debug, Default)]
 pub(super) struct StarterState {
     is_confined: bool,
-    /// A network in which nothing is.
+    /// A network without interfaces.
     pub network: Option<OwnedFd>,
 }
 
-/// The threads, by what their steps are held to.
+/// The threads, by the guarantees of their steps.
 #[derive(Default)]
 pub(super) struct Starters {
     begun: BTreeSet<u16>,

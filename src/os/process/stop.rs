@@ -8,7 +8,7 @@ use tokio::sync::watch;
 /// How soon a program is to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
-    /// It is not asked to.
+    /// Continue.
     #[default]
     Not,
     /// Stop with a signal that can be handled (SIGTERM).
@@ -36,7 +36,7 @@ impl StopRequest {
         })
     }
 
-    /// Asks, and wakes who waits.
+    /// Requests a stop, and wakes the waiting threads.
     pub fn ask(&self, level: StopLevel) {
         self.level.send_if_modified(|now| {
             let is_more = level > *now;

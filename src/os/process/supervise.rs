@@ -44,7 +44,7 @@ pub const ARGUMENT: &str = "__supervise";
 /// Grace period after a step's end in which its processes may still end without counting as leaked:
 /// a pipeline's last process, a shell's child.
 const LEAK_GRACE: Duration = Duration::from_millis(50);
-/// The time that vplan has to stop a step at its time limit before vplan counts as stopped.
+/// The time that vplan has to stop a step at its time limit, before vplan itself counts as stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time without the end of a process after which a sweep gives up: another user's processes, a
 /// process stuck in the kernel.
@@ -55,8 +55,8 @@ const TRAPPED: usize = 64;
 /// `__WALL` (wait(2)): also children that were not made by a plain fork.
 const ALL_KINDS: u32 = 0x4000_0000;
 
-/// Runs as a supervisor if the arguments say so. Must be called before anything else, with one
-/// thread, no descriptor open but the standard ones and standard input a socket to vplan.
+/// Runs as a supervisor if the arguments request it. Must be called before anything else, with one
+/// thread, no open descriptors except the standard ones, and a socket to vplan as standard input.
 #[must_use]
 pub fn supervise_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -112,7 +112,7 @@ struct Running {
     is_sealed: bool,
     /// Hands over the step's end until it has, if it is sealed.
     sealed: Option<SealedStep>,
-    /// Sees what it does, if it is observed.
+    /// Observes its effects, if it is observed.
     observer: Option<Observer>,
 }
 
@@ -122,7 +122,7 @@ enum Started {
     Sealed(SealedStep),
 }
 
-/// The time limit of a step by the supervisor's own clock, for when vplan cannot keep it. It is
+/// The time limit of a step by the supervisor's own clock, in case vplan cannot enforce it. It is
 /// paused while the tree is stopped.
 struct Time {
     /// The time of the limit.
@@ -175,7 +175,7 @@ impl Supervisor {
         sys::reset_signals();
         let _ = rustix::process::chdir("/");
         let children = sys::child_signals()?;
-        // A core file of a step has no reader here, and may hold secrets that were granted to it.
+        // A core file of a step has no reader here, and may contain granted secrets.
         let none = Rlimit {
             current: Some(0),
             maximum: Some(0),
@@ -264,8 +264,8 @@ impl Supervisor {
                         self.secure(&start)?;
                         self.last = (number, start.secret);
 
-                        // The pipes stay open here until vplan has the answer: it wakes up once,
-                        // for the answer, and not for each stream's end.
+                        // The pipes stay open here until vplan has the answer: so vplan wakes up
+                        // once for the answer, not for the end of each stream.
                         let first = FirstProcess {
                             order: Arc::new(start),
                             dir,
@@ -288,7 +288,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Waits for an order. `false` when vplan is gone.
+    /// Waits for an order. `false` if vplan is gone.
     fn idle(&mut self) -> io::Result<bool> {
         while let Some(due) = self.due {
             let left = due.saturating_duration_since(Instant::now());
@@ -483,8 +483,8 @@ impl Supervisor {
         }
     }
 
-    /// Does what vplan should have done by now: records that the time limit is over, resumes a
-    /// stopped vplan, and in the end kills the tree.
+    /// Acts in place of vplan, which should have done this by now: records that the time limit is
+    /// over, resumes a stopped vplan, and finally kills the tree.
     fn keep_time(&mut self, running: &mut Running) {
         let Some(time) = &running.time else { return };
         running.timed_out |=
@@ -666,8 +666,8 @@ impl Supervisor {
 /// count.
 fn sweep(running: &mut Running, children: &[Pid]) -> usize {
     let own = running.is_sealed.then_some(running.leader.as_raw_pid());
-    // With the first process of its namespaces all others end, and can be counted no more: it is killed
-    // when no other one was found, or they were found before.
+    // When the first process of its namespaces ends, all others end, and can no longer be counted.
+    // It is killed if no other one was found, or they were found before.
     let is_first = running.swept.is_empty();
     let is_its = |seen: &ProcessIdentity| Some(seen.pid) != own;
     let new = tree::walk(children, Do::Kill, is_its, &mut running.swept);
@@ -757,7 +757,7 @@ impl FirstProcess {
         start(command)
     }
 
-    /// Starts it from a thread whose calls are filtered as its are.
+    /// Starts it from a thread with the common filter of its guarantees.
     fn confined(self, confine: Confine) -> io::Result<Pid> {
         let command = self.command()?;
         // A separate thread. Restrictions on it end with it, so they affect neither the next step
@@ -770,8 +770,8 @@ impl FirstProcess {
         started.map_err(|_| io::Error::from(io::ErrorKind::Other))?
     }
 
-    /// Puts it together: in a process group of its own, in the supervisor's session, which has no terminal;
-    /// a step that does not lead the session cannot get one by opening it either.
+    /// Assembles the command: in a new process group, in the supervisor's session, which has no
+    /// terminal. Since the step does not lead the session, it cannot get a terminal by opening one.
     fn command(self) -> io::Result<Command> {
         // The descriptor of a sealed one would lead out.
         if self.order.sealed.is_none() {

@@ -109,11 +109,12 @@ extern "C" fn nothing(_: c_int) {}
 /// ignored: a caught signal returns to its default when a step is executed, and an ignored one
 /// stays ignored.
 const OWN_FAULTS: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
-/// SIGCHLD, which is read elsewhere, SIGCONT, and what has no effect by default: SIGURG and SIGWINCH.
+/// SIGCHLD, which is read elsewhere, SIGCONT, and signals that are ignored by default: SIGURG and
+/// SIGWINCH.
 const HARMLESS: [c_int; 4] = [CHILD, 18, 23, 28];
 
-/// Undoes inherited settings: every signal has its default disposition, except that those by which
-/// a supervisor could be ended accidentally do nothing; no signal is blocked but SIGCHLD, which
+/// Undoes inherited settings: every signal gets its default disposition, except that signals which
+/// could end a supervisor accidentally do nothing. No signal is blocked except SIGCHLD, which
 /// [`child_signals`] reads.
 pub(super) fn reset_signals() {
     for number in 1..=64 {
@@ -144,7 +145,7 @@ pub(super) fn ignore_file_size_signal() {
     let _ = unsafe { signal(FILE_SIZE, IGNORE) };
 }
 
-/// The disposition of a signal, as the C library keeps it. It is never read; no library's is
+/// The disposition of a signal, in the C library's format. It is never read; no library's is
 /// larger.
 #[repr(C, align(16))]
 struct Disposition([u8; 256]);
@@ -156,12 +157,12 @@ static GIVEN_BACK: Mutex<BTreeMap<c_int, Disposition>> = Mutex::new(BTreeMap::ne
 pub fn give_back(heard: Signal) {
     let number = heard.as_raw();
     let mut before = Disposition([0; 256]);
-    // SAFETY: it is only asked for, and there is more room than any library writes.
+    // SAFETY: the disposition is only read, and the buffer is larger than any library needs.
     if unsafe { sigaction(number, std::ptr::null(), &raw mut before) } == 0 {
         locked(&GIVEN_BACK).insert(number, before);
     }
-    // SAFETY: the default disposition installs no code. What a handler of another thread may still
-    // be doing, it ends.
+    // SAFETY: the default disposition installs no code. A handler that still runs in another thread
+    // completes.
     let _ = unsafe { signal(number, DEFAULT) };
 }
 
@@ -179,7 +180,7 @@ pub fn take_again(heard: Signal) {
 /// Returns a descriptor that is readable when a child has ended or stopped. SIGCHLD must be
 /// blocked.
 pub(super) fn child_signals() -> io::Result<OwnedFd> {
-    // SAFETY: the set is valid; -1 asks for a new descriptor.
+    // SAFETY: the set is valid; -1 requests a new descriptor.
     let fd = unsafe { signalfd(-1, &only(CHILD), CLOSE_ON_EXEC_NONBLOCK) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -201,15 +202,15 @@ pub(super) fn with_open_mask<T>(start: impl FnOnce() -> T) -> T {
 /// Ctrl-C cannot end that process before it has left the terminal's group.
 pub(super) fn with_closed_mask<T>(start: impl FnOnce() -> T) -> T {
     let mut old = SignalSet([0; 16]);
-    // SAFETY: both sets are valid and laid out as the C library expects; the call changes nothing
-    // but this thread's mask.
+    // SAFETY: both sets are valid and laid out as the C library expects; the call changes only this
+    // thread's mask.
     let _ = unsafe { sigprocmask(BLOCK, &SignalSet([u64::MAX; 16]), &raw mut old) };
     let made = start();
     mask(SET, &old);
     made
 }
 
-/// Closes every descriptor from 3 on, but those listed, so that no step sees it.
+/// Closes every descriptor from 3 on, except those listed, so that no step inherits it.
 pub(super) fn close_others(keep: &[BorrowedFd<'_>]) {
     let Ok(listing) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -239,7 +240,7 @@ pub(super) fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
-/// Gives this thread namespaces of its own. Only for flags of namespaces.
+/// Moves this thread into new namespaces. Only for flags of namespaces.
 pub(super) fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     // SAFETY: no namespace takes a descriptor away from any other part of the program.
     unsafe { unshare_unsafe(flags) }
@@ -260,13 +261,13 @@ pub(super) fn start_copy() -> io::Result<Option<Pid>> {
 const STACK: usize = 1 << 20;
 
 thread_local! {
-    /// Memory for two of them.
+    /// Memory for two stacks.
     static STACKS: RefCell<Vec<u128>> =
         RefCell::new(Vec::with_capacity(2 * STACK / size_of::<u128>()));
 }
 
-/// What a process shares with the one that makes it (clone(2)): memory, descriptors; and that this one waits
-/// until it ends; or that both have the same parent.
+/// Flags of clone(2): share memory; share descriptors; let this process wait until the new one
+/// ends; give both the same parent.
 const SHARE_MEMORY: c_int = 0x100;
 const SHARE_DESCRIPTORS: c_int = 0x400;
 const WAIT_FOR_END: c_int = 0x4000;
@@ -341,7 +342,7 @@ extern "C" fn be_copy<E, R, T>(argument: *mut c_void) -> c_int
 where
     R: FnOnce(T),
 {
-    // SAFETY: it is in the copy's own memory, in which nothing else runs.
+    // SAFETY: the argument is in the copy's own memory, which nothing else uses.
     let among = unsafe { &mut *argument.cast::<Among<E, R, T>>() };
     if let Some((run, Ok(entered))) = among.run.take().zip(among.entered.take()) {
         run(entered);
@@ -349,9 +350,9 @@ where
     0
 }
 
-/// Ends this process at once. For copies: what the original would do at its end is not theirs.
+/// Ends this process at once. For copies, which must not run the exit handlers of the original.
 pub(super) fn leave(status: c_int) -> ! {
-    // SAFETY: it has no other effect than its name says.
+    // SAFETY: the call only ends the process.
     unsafe { _exit(status) }
 }
 
@@ -432,7 +433,7 @@ pub(super) fn take_stdin() -> io::Result<OwnedFd> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
     pub code: u16,
-    /// The number of instructions to skip when a comparison holds, and when it does not.
+    /// The number of instructions to skip if a comparison is true, and if it is false.
     pub skip: [u8; 2],
     pub operand: u32,
 }
@@ -509,8 +510,8 @@ pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => install(NEW_LISTENER),
         installed => installed,
     }?;
-    // SAFETY: the request takes a number. It changes nothing but the listener's way to wake; older
-    // kernels refuse it.
+    // SAFETY: the request takes a number. It changes only how the listener wakes; older kernels
+    // refuse it.
     let _ = unsafe {
         ioctl(
             &listener,
@@ -544,7 +545,7 @@ const RESTRICT_SELF: c_long = 446;
 const VERSION: c_long = 1;
 const BENEATH: c_long = 1;
 
-/// What a set of rules handles (`struct landlock_ruleset_attr`).
+/// The rights that a set of rules handles (`struct landlock_ruleset_attr`).
 #[repr(C)]
 struct Handled {
     files: u64,
@@ -562,20 +563,20 @@ struct RuleBeneath {
 /// Returns the version of Landlock that the system has.
 pub(super) fn landlock_version() -> io::Result<u32> {
     let (nothing, none): (*const Handled, usize) = (std::ptr::null(), 0);
-    // SAFETY: with this flag nothing is read.
+    // SAFETY: with this flag, the call reads no memory.
     let version = unsafe { syscall(CREATE_RULESET, nothing, none, VERSION) };
     Ok(checked(version)?.cast_unsigned())
 }
 
-/// Makes a set of rules that takes these rights on files, and what is within these scopes.
+/// Makes a set of rules that restricts these rights on files, and these scopes.
 pub(super) fn landlock_rules(files: u64, scopes: u64) -> io::Result<OwnedFd> {
     let handled = Handled {
         files,
         network: 0,
         scopes,
     };
-    // SAFETY: the structure is the one that the call reads, and lives as long. An older system takes a
-    // longer one whose rest is zero.
+    // SAFETY: the structure has the layout that the call reads, and lives as long. An older system
+    // accepts a longer one whose rest is zero.
     let fd = unsafe {
         syscall(
             CREATE_RULESET,
@@ -600,7 +601,7 @@ pub(super) fn landlock_allow(rules: impl AsFd, file: impl AsFd, files: u64) -> i
     checked(done).map(drop)
 }
 
-/// Puts this thread, and what it starts, under a set of rules. It needs `no_new_privs`.
+/// Applies a set of rules to this thread and its descendants. It needs `no_new_privs`.
 pub(super) fn landlock_restrict(rules: impl AsFd) -> io::Result<()> {
     let rules = rules.as_fd().as_raw_fd();
     // SAFETY: the call takes a descriptor and no memory.

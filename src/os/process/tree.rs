@@ -53,7 +53,7 @@ pub(super) fn is_stopped(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| stat.state == b'T')
 }
 
-/// Returns the process that traces this one: 0 for none.
+/// Returns the process that traces this one, or 0.
 pub(super) fn tracer() -> i32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let number = status
@@ -62,7 +62,7 @@ pub(super) fn tracer() -> i32 {
     number.unwrap_or(0)
 }
 
-/// Reads proc(5), `/proc/PID/stat`: the second field is a name in parentheses and may hold
+/// Parses `/proc/PID/stat` (proc(5)): the second field is a name in parentheses and may contain
 /// anything.
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     let end = text.iter().rposition(|b| *b == b')')?;
@@ -97,7 +97,7 @@ fn children(pid: Pid) -> Vec<Pid> {
                     .filter_map(|n| Pid::from_raw(std::str::from_utf8(n).ok()?.parse().ok()?)),
             ),
             // A thread that is gone has no children; a kernel without these files
-            // (CONFIG_PROC_CHILDREN) needs the other way.
+            // (CONFIG_PROC_CHILDREN) needs the other method.
             Err(_) if thread.path().exists() => return children_by_scan(pid),
             Err(_) => {}
         }
@@ -141,8 +141,8 @@ pub(super) struct Groups {
 
 impl Groups {
     pub(super) fn new() -> Self {
-        // Not by getpgrp(2), whose 0 for a group of another PID namespace the binding takes for an
-        // impossible number.
+        // Not by getpgrp(2): it returns 0 for a group of another PID namespace, which the binding
+        // treats as impossible.
         let own = stat(rustix::process::getpid()).map_or(0, |s| s.group);
         Self {
             own,
@@ -179,8 +179,8 @@ pub(super) fn was_killed(status: WaitStatus) -> bool {
     status.terminating_signal() == Some(Signal::KILL.as_raw())
 }
 
-/// Walks the trees below `roots`, children of this process, and does `what` to each process that
-/// lives and that `of` admits. Adds those that were reached to `reached` and counts the new ones; a
+/// Walks the trees below `roots`, children of this process, and calls `what` for each living
+/// process that `of` admits. Adds the reached processes to `reached`, and counts the new ones; a
 /// process that may not be signalled is not reached.
 ///
 /// INVARIANT (no stranger): a signal goes to a process only while it is certain that the number

@@ -1,5 +1,5 @@
-//! The places of the repository that a confined step may change, opened without being led over a link, and
-//! files that become part of it.
+//! The paths of the repository that a confined step may change, opened without following links; and
+//! files that are copied there.
 
 use super::confine::Writable;
 use super::program::Root;
@@ -64,7 +64,7 @@ pub fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a symlink at a place in the repository, in the place of what is there.
+/// Makes a symlink at a path in the repository, replacing an existing entry.
 ///
 /// # Errors
 /// Errors of the system; a link on the way. For people.

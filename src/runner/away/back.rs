@@ -18,7 +18,7 @@ pub(super) trait Fetch {
     /// Fetches the contents of these files into a folder.
     ///
     /// # Errors
-    /// One of them is not there.
+    /// An output is missing.
     fn fetch(&self, left: &[LeftFile], to: &Path, stop: &StopRequest) -> Result<(), Lost>;
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Back<'t> {
     pub folder: PathBuf,
     /// Removes the folder when it is dropped.
     pub _held: Box<dyn Any>,
-    /// The word for what carried it.
+    /// The word for the transport.
     pub engine: &'static str,
     /// The machine that executed it, as the server names it.
     pub worker: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Back<'t> {
 }
 
 impl Back<'_> {
-    /// Returns the folder of what the step left, once it is there.
+    /// Returns the folder of the step's outputs, once they are fetched.
     pub fn out(&self, left: &[LeftFile], stop: &StopRequest) -> Result<PathBuf, Lost> {
         let out = self.folder.join(OUT);
         if let Some(products) = self.products {

@@ -1,4 +1,4 @@
-//! The files that go with a step: all that the contract says that it depends on.
+//! The files that go with a step: all inputs that the contract declares.
 
 use std::collections::BTreeSet;
 use vplan_away::answer::LeftFile;
@@ -144,7 +144,7 @@ fn scanned(
     scan(place, wanted, stats).map(|scanned| scanned.scan)
 }
 
-/// Returns what selects a file of the repository.
+/// Returns the selection of a file of the repository.
 fn in_repository(root: &Root, file: &std::path::Path) -> Option<Selection> {
     use std::os::unix::ffi::OsStrExt as _;
     let below = file.strip_prefix(root.path()).ok()?;

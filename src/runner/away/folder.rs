@@ -54,7 +54,7 @@ impl FolderTransport {
     /// Sends an order, and fetches the outcome.
     ///
     /// # Errors
-    /// Nothing came back.
+    /// No outcome could be fetched.
     pub(super) fn carry(
         &self,
         sent: &SentOrder<'_>,

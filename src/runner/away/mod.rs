@@ -43,7 +43,7 @@ use vplan_run::record::{Place, ProgramRecord};
 /// The tries with an order of their own before a step counts as unanswered.
 const MOST_ORDERS: u32 = 2;
 
-/// What carries tries elsewhere.
+/// The transport of remote tries.
 #[derive(Debug)]
 pub enum Transport {
     /// Folders, in which a vplan is started.
@@ -89,7 +89,7 @@ impl Transport {
     }
 }
 
-/// What executes steps elsewhere.
+/// The remote execution of steps.
 pub struct Away<'a> {
     root: &'a Root,
     beneath: Beneath,
@@ -100,7 +100,7 @@ pub struct Away<'a> {
     /// Whether a step without an answer is executed here.
     pub fall_back: bool,
     notes: Mutex<BTreeSet<(&'static str, String)>>,
-    /// The digests of files that are known.
+    /// Known digests of files.
     stats: Mutex<Stats>,
 }
 
@@ -130,7 +130,7 @@ pub struct CameBack {
     pub tried: AttemptResult,
     /// How it was confined.
     pub confined: Option<Confined>,
-    /// How far it is known that it depends on its `inputs` alone.
+    /// The evidence that it depends on its `inputs` alone.
     pub inputs: Option<InputsBasis>,
     /// The place where it was executed, or why it must be this machine.
     pub place: Place,
@@ -146,7 +146,7 @@ fn place_unanswered(why: &dyn std::fmt::Display) -> Place {
 }
 
 impl<'a> Away<'a> {
-    /// Makes it for one run. `stats`: the digests of files that are known.
+    /// Makes it for one run. `stats`: known digests of files.
     ///
     /// # Errors
     /// The repository's root cannot be opened.
@@ -169,7 +169,8 @@ impl<'a> Away<'a> {
         })
     }
 
-    /// Returns for each step of a plan, in plan order, why it is executed here; `None` where it is not.
+    /// Returns for each step of a plan, in plan order, why it is executed here; `None` if it is
+    /// not.
     #[must_use]
     pub fn seats(&self, plan: &Plan) -> Vec<Option<Why>> {
         seats(plan, &|step| {
@@ -344,7 +345,7 @@ fn came_back(
     }
 }
 
-/// Says that no answer that counts came back.
+/// Makes the error for a try without a valid answer.
 fn unanswered(why: &str) -> SpawnError {
     SpawnError {
         code: UNANSWERED.to_owned(),

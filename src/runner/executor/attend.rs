@@ -62,7 +62,7 @@ impl Drive<'_, '_, '_> {
         });
     }
 
-    /// Waits until the death of a service is known, if that is why a step did not pass.
+    /// If a step did not pass, waits until it is known whether one of its services has died.
     pub(super) async fn settle_services(
         &mut self,
         step: StepIndex,

@@ -1,4 +1,4 @@
-//! Waits for what signals, threads and running steps send, and reads it.
+//! Waits for signals, threads and running steps, and reads their messages and output.
 
 use super::{Drive, Driver, ExecutorEvent, execution, stopped_before};
 use crate::background::WorkerEvent;
@@ -45,7 +45,7 @@ impl Drive<'_, '_, '_> {
             Some(Wakeup::WorkerEvent(note)) => self.note(note),
             Some(Wakeup::Ring) => {
                 self.listen();
-                // Constant output never pauses by itself; signals are only seen in between.
+                // Constant output never pauses by itself, and signals are only noticed in between.
                 if self.news.is_empty() {
                     tokio::task::yield_now().await;
                 }
@@ -54,7 +54,7 @@ impl Drive<'_, '_, '_> {
         }
     }
 
-    /// Reads what the running steps have sent.
+    /// Reads the output of the running steps.
     pub(super) fn listen(&mut self) {
         let mut fds = Vec::new();
         self.busy

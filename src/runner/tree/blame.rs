@@ -23,7 +23,7 @@ pub struct Run<'a> {
     pub contract: Option<&'a Contract>,
     /// The records of the last plan's steps.
     pub records: &'a [StepRecord],
-    /// The whole plan, if only a shard of it was executed: all shards name one tree alike.
+    /// The whole plan, if only a shard of it was executed: all shards give one tree the same name.
     pub whole: Option<&'a Plan>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Attribution<'a> {
     pub appeared: BTreeMap<RepoPath, Vec<&'a str>>,
     /// The caveats about files that must not change, or not in between.
     pub caveats: Vec<Caveat>,
-    /// The steps that certainly changed some of them, and the message.
+    /// The steps that certainly changed files without permission, with the message.
     pub failed: Vec<(String, String)>,
     /// The caveat about checks that had passed before one of their files was written.
     pub grown: Option<Caveat>,
@@ -94,9 +94,10 @@ enum Is {
     Product,
     /// A file that one of them may write.
     Written,
-    /// A file that one of them may delete, or reports in; or an untracked one that no step is about.
+    /// A file that one of the steps may delete, or reports in; or an untracked one that concerns no
+    /// step.
     Other,
-    /// A file that did not exist, that a step may have made, and that nothing selects.
+    /// A new file that a step may have made, and that nothing selects.
     New,
     /// A file that did not exist, and that a condition or a setting of a step selects.
     Appeared,

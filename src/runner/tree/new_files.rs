@@ -1,4 +1,4 @@
-//! Reports new files, with the lines that settle what a check leaves.
+//! Reports new files, with proposed lines for the contract or `.gitignore`.
 
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;

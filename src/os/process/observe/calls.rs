@@ -19,7 +19,7 @@ pub(super) struct PathAt {
     /// The folder that it is relative to; `None` for the working directory.
     pub folder: Option<i32>,
     pub address: u64,
-    /// Whether an empty path means the folder's descriptor itself.
+    /// Whether an empty path refers to the folder's descriptor itself.
     pub may_be_empty: bool,
 }
 
@@ -54,13 +54,13 @@ pub(super) enum CallArguments {
     Link(PathAt, bool, PathAt),
     Connect(NameAt),
     Bind(NameAt),
-    /// To send a message to a name in it (`struct msghdr`), and how many of them (`mmsghdr`).
+    /// Sends messages to names in it (`struct msghdr`), and their number (`mmsghdr`).
     Send(u64, u64),
-    /// A ring in which calls are made that no filter sees.
+    /// A ring for calls that filters cannot trap.
     Ring,
-    /// What may give the process another root, or other mounts.
+    /// May change the root or the mounts of the process.
     Root,
-    /// A call that is not looked into.
+    /// A call that is not examined.
     Other,
 }
 
@@ -71,7 +71,7 @@ enum When {
     /// Not if it concerns a descriptor instead of a path: with `AT_EMPTY_PATH` among the flags in
     /// this argument, and a descriptor. (A call with both and a path is not observed.)
     NotOfFd(usize),
-    /// Not where this argument is null.
+    /// Not if this argument is null.
     With(usize),
 }
 

@@ -13,17 +13,17 @@ use std::os::unix::ffi::OsStrExt as _;
 /// Maximum number of links in a path (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// What a path was found to mean.
+/// The resolved meaning of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Looked {
-    /// The absolute path without links of the file, or of where it would be.
+    /// The absolute path, without links, of the file, even if it does not exist.
     pub path: Vec<u8>,
     /// The links that were followed, by their own paths without links.
     pub links: Vec<Vec<u8>>,
     pub found: FileKind,
 }
 
-/// What is at a path.
+/// The kind of entry at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     Folder,
@@ -41,13 +41,13 @@ impl FileKind {
     }
 }
 
-/// The root that the paths of a step begin at: that of this process, or one of the step's own, held
-/// open. The system never leads out of the latter, whatever links there are.
+/// The root of a step's paths: that of this process, or a separate one, held open. The system never
+/// leaves the latter, whatever links there are.
 #[derive(Default)]
 pub(super) struct View(Option<OwnedFd>);
 
 impl View {
-    /// Makes the view of a step that has a root of its own.
+    /// Makes the view of a step with a separate root.
     pub(super) fn below(root: OwnedFd) -> Self {
         Self(Some(root))
     }
@@ -150,10 +150,10 @@ impl View {
         }
     }
 
-    /// Looks at a path that leads over links, or to nothing.
+    /// Resolves a path that leads over links, or does not exist.
     fn linked(&self, path: &[u8], follow: bool, kind: fn(&OwnedFd) -> FileKind) -> Option<Looked> {
         let walked = self.walk(path, follow);
-        // Below another root where the walk has led, with no link and no `..` on the way.
+        // Below another root, the resolved place, without links or `..`.
         let end: &[u8] = if path.ends_with(b"/") { b"/" } else { b"" };
         let there = [&walked.path, end].concat();
         let path = if self.is_other() { &there } else { path };

@@ -57,15 +57,15 @@ const NO_SUCH_CALL: i32 = 38;
 pub(super) struct Observer {
     /// Receives trapped calls. `None` if there are none, or no longer any.
     listener: Option<OwnedFd>,
-    /// The thread that starts the step, which the filter holds for as well.
+    /// The thread that starts the step, to which the filter applies as well.
     starter: Option<u32>,
-    /// The step's program, until it is executed. Before that the step's process is this one's
-    /// double, whose memory cannot be read.
+    /// The step's program, until it is executed. Before that, the step's process is a copy of this
+    /// one, whose memory cannot be read.
     first: Option<Vec<u8>>,
     /// The root and the mounts of the step's program: those of this process, unless the step has
     /// its own.
     own_root: Option<RootOf>,
-    /// Where its paths lead.
+    /// Resolves its paths.
     view: View,
     /// Whether a process may have another root than the step's program.
     is_wary: bool,
@@ -88,7 +88,7 @@ enum SeenCall {
     Nothing,
     Gap(fn(Word) -> Gap),
     Opened(Looked, OFlags),
-    /// A program, and what the system opens for it.
+    /// A program, and the files that the system opens for it.
     Executed(Vec<Looked>),
     Sought(Looked),
     LinkRead(Looked),
@@ -99,9 +99,9 @@ enum SeenCall {
     Bound(Vec<u8>),
 }
 
-/// Why a call could not be looked into.
+/// Why a call could not be examined.
 enum Unseen {
-    /// It will fail, or what it is about has no name.
+    /// It will fail, or it concerns something without a name.
     Nothing,
     Gap(fn(Word) -> Gap),
 }
@@ -161,7 +161,7 @@ pub(super) fn begin_for_another(
     })
 }
 
-/// Returns the absolute path of what is executed first, in this directory.
+/// Returns the absolute path of the first program, in this directory.
 pub(super) fn first_program(dir: &OwnedFd, program: &[u8]) -> Vec<u8> {
     let dir = link(format!("/proc/self/fd/{}", dir.as_raw_fd()).as_bytes());
     join(&dir.unwrap_or_default(), program)
@@ -207,8 +207,8 @@ impl Observer {
         }
     }
 
-    /// Takes what [`begin_for_another`] has handed over, and answers calls until something is to be read
-    /// from `done`. `starter`: the process that has.
+    /// Takes the result of [`begin_for_another`], and answers calls until `done` becomes readable.
+    /// `starter`: the process that called it.
     pub(super) fn attach(
         &mut self,
         handed: io::Result<Handed>,
@@ -243,7 +243,7 @@ impl Observer {
         })
     }
 
-    /// Calls `spawn` where its calls are trapped. An error if it was not called.
+    /// Calls `spawn` with trapped calls. An error if it was not called.
     fn start_trapped<S>(&mut self, spawn: &Arc<Mutex<Option<S>>>) -> io::Result<io::Result<Pid>>
     where
         S: FnOnce() -> io::Result<Pid> + Send + 'static,
@@ -264,7 +264,7 @@ impl Observer {
             Err(error) => drop(say.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("starter".to_owned());
-        // It is not waited for: what it may still do at its end is trapped too.
+        // The thread is not waited for: its calls at its end are trapped too.
         drop(thread.spawn(starter)?);
         let gone = |_| io::Error::from(io::ErrorKind::Other);
         let (listener, starter) = heard.recv().map_err(gone)??;
@@ -293,17 +293,17 @@ impl Observer {
         Ok(())
     }
 
-    /// Returns what is to be polled for trapped calls, while there can be some.
+    /// Returns the descriptor to poll for trapped calls, while there can be any.
     pub(super) fn listener(&self) -> Option<BorrowedFd<'_>> {
         self.listener.as_ref().map(|listener| listener.as_fd())
     }
 
-    /// Answers a trapped call if the poll said that there is one.
+    /// Answers a trapped call, if the poll reported one.
     pub(super) fn ready(&mut self, polled: PollFlags) {
         if polled.contains(PollFlags::IN) {
             self.serve();
         } else if polled.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-            // No process is left that the filter holds for.
+            // The filter no longer applies to any process.
             self.listener = None;
         }
     }
@@ -692,7 +692,7 @@ fn name(pid: u32, at: NameAt) -> Result<Option<Name>, Unseen> {
     Ok(peer::name(bytes))
 }
 
-/// Returns what is connected to by a name, and whether something can be there.
+/// Returns the peer with a name, and whether anything can be there.
 fn peer(view: &View, pid: u32, name: Name) -> Option<(Peer, bool)> {
     Some(match name {
         Name::Path(path) => {

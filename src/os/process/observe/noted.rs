@@ -13,11 +13,11 @@ const PLACES: usize = 1_000_000;
 /// Folders without real files: of processes, of the system, of devices. Nothing in them is noted,
 /// except below [`SHARED`].
 const NO_FILES: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
-/// Memory that looks like a folder of files.
+/// A folder for shared memory, treated like files.
 const SHARED: &[u8] = b"/dev/shm/";
 
-/// The sockets of services to which a program gives a line for a log, or which give it the name of a
-/// user or a host: they read and write nothing for it.
+/// Sockets of services that log a line, or resolve the name of a user or a host, for a program:
+/// they read and write nothing for it.
 const HARMLESS: [&[u8]; 8] = [
     b"/dev/log",
     b"/run/nscd/",
@@ -40,7 +40,7 @@ pub(super) struct Noted {
     /// The repository, an absolute path without links.
     root: Vec<u8>,
     pub observed: Observed,
-    /// The folders that the step has made. All that is in one is its own.
+    /// The folders that the step has made. Everything inside is its own.
     made: BTreeSet<Vec<u8>>,
     /// The abstract sockets that the step has bound.
     bound: BTreeSet<Vec<u8>>,
@@ -351,7 +351,7 @@ mod tests {
                 .values()
                 .all(|uses| uses.written && !uses.listed)
         );
-        // A folder that was there before is none.
+        // An existing folder does not count.
         noted.made(&looked("/r/old", FileKind::Folder), true, &program);
         noted.read(b"/r/old/x", &program);
         assert!(uses(&noted, "/r/old/x").is_some_and(|uses| uses.read));

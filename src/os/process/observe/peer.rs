@@ -14,7 +14,7 @@ const UNIX: u16 = 1;
 const INET: u16 = 2;
 const INET6: u16 = 10;
 
-/// Reads a `struct sockaddr`. `None` for one that names nothing, and for other families.
+/// Parses a `struct sockaddr`. `None` for one without a name, and for other families.
 pub(super) fn name(bytes: &[u8]) -> Option<Name> {
     let (family, rest) = bytes.split_first_chunk()?;
     match u16::from_ne_bytes(*family) {
@@ -41,7 +41,7 @@ pub(super) fn name(bytes: &[u8]) -> Option<Name> {
     }
 }
 
-/// A name without a port reaches nothing: programs connect so to learn their own address.
+/// A name without a port reaches nothing: programs connect to one to learn their own address.
 fn address_of(address: IpAddr, port: [u8; 2]) -> Option<Name> {
     let port = u16::from_be_bytes(port);
     (port != 0).then(|| Name::Address(SocketAddr::new(address, port)))

@@ -1,5 +1,5 @@
-//! Finds what the system itself opens when a program is executed: the interpreter of a script, the
-//! loader of a program that is linked dynamically.
+//! Finds the files that the system itself opens when a program is executed: the interpreter of a
+//! script, and the loader of a dynamically linked program.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -22,7 +22,7 @@ use vplan_check::confine::Guarantee;
 
 /// The first argument of the process that tries. No user types it.
 const ARGUMENT: &str = "__try-sealed";
-/// The longest time that trying may take, and that the end of what is killed may.
+/// Time limit for the trial, and for the end of killed processes.
 const LIMIT: Duration = Duration::from_secs(20);
 const END: Timespec = Timespec {
     tv_sec: 10,
@@ -45,7 +45,7 @@ pub(in crate::process) fn lacking() -> BTreeMap<Guarantee, String> {
         .collect()
 }
 
-/// Answers a command line of such a process. `None` for every other.
+/// Handles the command line of such a process. `None` for every other.
 #[must_use]
 pub fn attempted(arguments: &[OsString]) -> Option<u8> {
     let arguments = own_program::end_with_parent(arguments.to_vec())?;
@@ -68,7 +68,7 @@ pub fn attempted(arguments: &[OsString]) -> Option<u8> {
     Some(0)
 }
 
-/// A folder with all that a sealed process has, and what it must not reach.
+/// A folder with all files of a sealed process, and files that it must not reach.
 struct Outside {
     files: SealedFiles,
     secret: PathBuf,
@@ -112,7 +112,7 @@ impl Outside {
         Ok(Confine::new(&held)?.with_only(self.files.clone()))
     }
 
-    /// Runs something in a sealed process, which ends with what it returns.
+    /// Runs a function in a sealed process, which exits with its result.
     fn start(&self, run: impl FnOnce(&Self) -> i32 + Send) -> io::Result<super::SealedStep> {
         let begin = |_| match sys::start_copy()? {
             Some(copy) => Ok(copy),
@@ -151,7 +151,7 @@ fn said(error: &io::Error) -> String {
     Unconfined::of_error(error).map_or_else(|| error.to_string(), |why| why.to_string())
 }
 
-/// Tries what a sealed process is refused.
+/// Tries an operation that a sealed process must be refused.
 fn refused(one: Guarantee) -> Result<(), String> {
     let tried = Outside::make().and_then(|outside| {
         let step = outside.start(|outside| {
@@ -197,7 +197,7 @@ fn survivor() -> Result<(), String> {
     }
 }
 
-/// Does nothing until it is killed.
+/// Waits until it is killed.
 fn rest() -> ! {
     loop {
         pause();

@@ -13,7 +13,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, setsid, wait};
 use std::path::Path;
 
-/// Is the first process until none is left in its namespaces. `begin` starts the step.
+/// Acts as the first process of its namespaces, until no other is left there. `begin` starts the
+/// step.
 pub(super) fn run(messages: &OwnedFd, begin: impl FnOnce() -> Result<Pid, NotStarted>) -> ! {
     let dies_with_it = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     // A supervisor that died before that has closed its end.
@@ -51,7 +52,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Waits for the step, hands over how it ended, and waits for what it has left.
+/// Waits for the step, reports how it ended, and waits for leftover processes.
 fn attend(step: Pid, messages: &OwnedFd) {
     loop {
         match wait(WaitOptions::empty()) {

@@ -11,7 +11,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// What the first process hands over.
+/// A message of the first process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// The step runs.
@@ -64,12 +64,12 @@ impl Message {
         Ok(())
     }
 
-    /// Receives the next one. `None` when there will be none.
+    /// Receives the next message. `None` if there will be none.
     pub(super) fn receive(from: impl AsFd) -> Option<Self> {
         Self::receive_with(from).map(|(message, _)| message)
     }
 
-    /// Does the same, with the descriptors that come along.
+    /// Does the same, with attached descriptors.
     pub(super) fn receive_with(from: impl AsFd) -> Option<(Self, Vec<OwnedFd>)> {
         let mut bytes = [0; LENGTH + PATH];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
@@ -103,7 +103,7 @@ impl Message {
     }
 }
 
-/// Whether a socket has one of these, or its other end is gone.
+/// Whether a socket has one of these events, or its other end is gone.
 pub(super) fn is_ready(socket: &OwnedFd, flags: PollFlags) -> bool {
     let mut fds = [PollFd::new(socket, flags)];
     let polled = poll(&mut fds, Some(&Timespec::default()));

@@ -1,5 +1,5 @@
-//! Starts a step that is alone: in namespaces of its own for mounts, processes, communication, the host's
-//! name and, unless it uses the network, the network.
+//! Starts a step in isolation: in new namespaces for mounts, processes, communication and the
+//! host's name. It also gets a new network namespace unless it uses the network.
 //!
 //! A supervisor has a process that shares its memory enter the namespaces, and starts a copy of
 //! itself in them: their first process (`init`). That process builds the step's root (`root`),
@@ -35,7 +35,7 @@ pub(super) struct SealedStep {
 }
 
 impl SealedStep {
-    /// Returns what is to be polled for the step's end.
+    /// Returns the descriptor to poll for the step's end.
     pub(super) fn messages(&self) -> &OwnedFd {
         &self.messages
     }
@@ -45,8 +45,8 @@ impl SealedStep {
         is_ready(&self.messages, PollFlags::IN)
     }
 
-    /// Takes the step's end, which waits there or will: its exit code, or the signal that ended it,
-    /// negated. `None` where the first process ended before.
+    /// Takes the step's end, waiting for it if needed: its exit code, or the signal that ended it,
+    /// negated. `None` if the first process ended before.
     pub(super) fn take_end(self) -> Option<i32> {
         match Message::receive(&self.messages) {
             Some(Message::Ended(status)) => Some(status),
@@ -117,7 +117,7 @@ pub(super) fn start(
     }
 }
 
-/// Hands over what an observer needs.
+/// Sends the descriptors for an observer.
 fn hand(handed: io::Result<Handed>, to: &OwnedFd) -> io::Result<()> {
     match handed {
         Ok(fds) => Message::Trapped.send_with(to, &fds.each_ref().map(|fd| fd.as_fd())),
@@ -125,7 +125,7 @@ fn hand(handed: io::Result<Handed>, to: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Returns what was handed over, if it was that.
+/// Returns the descriptors, if this message has them.
 fn handed_over((message, fds): &mut (Message, Vec<OwnedFd>)) -> Option<io::Result<Handed>> {
     match message {
         Message::Trapped => {

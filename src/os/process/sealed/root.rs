@@ -24,7 +24,7 @@ use std::path::{Component, Path, PathBuf};
 const LINKS: usize = 40;
 /// The devices that it has, each bound from outside.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-/// Where its temporary folder is.
+/// The path of its temporary folder.
 const TEMPORARY: &str = "/tmp";
 /// The links in `/dev`.
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -35,11 +35,11 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// What is at a place.
+/// The entry at a place.
 enum Place {
-    /// What is there outside, read only.
+    /// The same as outside, read only.
     Same,
-    /// A folder of its own, which it can change.
+    /// A private folder, which it can change.
     Own(PathBuf),
     /// An empty, unchangeable folder for the places below it.
     Empty,
@@ -48,7 +48,7 @@ enum Place {
 /// Why the root could not be built.
 pub(super) struct Unbuilt {
     pub error: io::Error,
-    /// What could not be put in it.
+    /// The place that could not be built.
     pub place: Option<PathBuf>,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn enter(files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )?;
-    // Whatever is bound from here is read only, too.
+    // Everything bound from here is read only, too.
     sys::set_read_only(Path::new("/"), true)?;
     let view = Builder {
         base: files.new_root(),
@@ -79,7 +79,7 @@ pub(super) fn enter(files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
     view.build(files, dir)?;
     let base = files.new_root();
     chdir(&base)?;
-    // The old root lies over the new one then, until it is taken away.
+    // The old root covers the new one until it is removed.
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     chdir("/")?;
@@ -87,7 +87,7 @@ pub(super) fn enter(files: &SealedFiles, dir: &Path) -> Result<(), Unbuilt> {
 }
 
 struct Builder {
-    /// Where the new root is for now.
+    /// The present path of the new root.
     base: PathBuf,
     /// The folders that are there, by their path outside, without links.
     folders: BTreeMap<PathBuf, PathBuf>,
@@ -111,7 +111,7 @@ impl Builder {
         let writable = files.writable.iter().enumerate();
         places.extend(writable.map(|(index, path)| (path.clone(), Place::Own(files.place(index)))));
         let mut skeletons = vec![self.base.clone()];
-        // A folder before what is in it.
+        // A folder comes before its content.
         let mut around: Option<PathBuf> = None;
         for (path, place) in &places {
             let is_there = around
@@ -150,14 +150,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Binds a folder of its own.
+    /// Binds a private folder.
     fn own(&mut self, path: &Path, folder: &Path) -> io::Result<()> {
         let at = self.mount_point(path)?;
         mount_bind(folder, &at)?;
         sys::set_writable(&at)
     }
 
-    /// Binds what is at a path outside. Returns whether it is a folder.
+    /// Binds the entry at a path outside. Returns whether it is a folder.
     fn same(&mut self, path: &Path) -> io::Result<bool> {
         let (parent, Some(name)) = (path.parent().unwrap_or(path), path.file_name()) else {
             return Err(Errno::INVAL.into());
@@ -203,7 +203,7 @@ impl Builder {
         sys::set_read_only(&dev, false)
     }
 
-    /// Returns where a path of the step is for now. `path`: absolute, without links.
+    /// Returns the present place of a path of the step. `path`: absolute, without links.
     fn at(&self, path: &Path) -> PathBuf {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }

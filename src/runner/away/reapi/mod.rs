@@ -42,7 +42,7 @@ const CANCEL: Duration = Duration::from_secs(2);
 const OVERTIME: Duration = Duration::from_secs(30);
 /// The time for which a content that was there is taken to be there still.
 const THERE: Duration = Duration::from_secs(600);
-/// So often an execution is resumed, and so often what was lost is uploaded again.
+/// Maximum number of resumes of an execution, and of repeated uploads.
 const RESUMES: u32 = 3;
 const UPLOADS: u32 = 2;
 /// Limit by which a log may exceed the output that it stores, in bytes.
@@ -61,13 +61,13 @@ const QUEUED: i32 = 2;
 /// The operator's settings for a server.
 #[derive(Clone, Debug)]
 pub struct ReapiSettings {
-    /// Where it is.
+    /// The address of the server.
     pub at: RemoteAddress,
-    /// Whether others on the way may read and change what is sent.
+    /// Whether an unencrypted address is allowed.
     pub insecure: bool,
     /// The vplan that executes steps there.
     pub binary: PathBuf,
-    /// What its machines must have: names and values.
+    /// The required properties of its machines: names and values.
     pub properties: Vec<(String, String)>,
     /// The time that a step may wait for one.
     pub queue: Duration,
@@ -81,9 +81,9 @@ pub struct ReapiTransport {
     connection: Connection,
     settings: ReapiSettings,
     binary: OnceLock<Result<ContentName, String>>,
-    /// When contents were last known to be there.
+    /// The last time at which each content was known to be there.
     there: Mutex<BTreeMap<ContentName, Instant>>,
-    /// The reason why nothing is sent.
+    /// The reason why nothing is sent, if there is one.
     down: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub enum Unusable {
     /// It does not let this vplan in.
     #[error("it refuses: {0}")]
     Refused(String),
-    /// It cannot do what is needed.
+    /// It lacks a required capability.
     #[error("{0}")]
     Capabilities(String),
 }
@@ -126,7 +126,7 @@ impl ReapiTransport {
     /// Creates the transport, without a call to the server.
     ///
     /// # Errors
-    /// The address is none; errors of the system.
+    /// The address is invalid; errors of the system.
     pub fn new(settings: ReapiSettings) -> io::Result<Self> {
         Ok(Self {
             connection: Connection::new(&settings.at, CONNECT)?,
@@ -137,14 +137,14 @@ impl ReapiTransport {
         })
     }
 
-    /// Sends nothing, because the server does not answer.
+    /// Stops sending, because the server does not answer.
     #[must_use]
     pub fn given_up(self, why: &Unusable) -> Self {
         let down = Some(why.to_string());
         Self { down, ..self }
     }
 
-    /// Returns the reason why nothing is sent.
+    /// Returns the reason why nothing is sent, if there is one.
     pub(super) fn down(&self) -> Option<&str> {
         self.down.as_deref()
     }
@@ -327,7 +327,7 @@ impl ReapiTransport {
     /// clients do not call at the same time. Returns whether no stop was requested meanwhile.
     fn pause(&self, before: u32, stop: &StopRequest) -> bool {
         let mut random = [0; 1];
-        // Without random bytes it waits as long as it says.
+        // Without random bytes, the delay is not varied.
         let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
         let part = self.settings.pause * u32::from(random[0]) / 512;
         let time = (self.settings.pause + part) * (1 << before.min(RESUMES));
@@ -399,7 +399,7 @@ impl ReapiTransport {
         self.there().extend(known);
     }
 
-    /// Reads a content, and makes sure that it is the one that was named.
+    /// Reads a content, and checks its digest and size.
     fn bytes(
         &self,
         name: &ContentName,
@@ -421,7 +421,7 @@ impl ReapiTransport {
         })
     }
 
-    /// Has an action executed, or goes on with an operation, until it ends.
+    /// Executes an action, or resumes an operation, until it ends.
     fn watch(
         &self,
         operation: &mut Option<String>,
@@ -487,7 +487,8 @@ impl ReapiTransport {
                     *operation = Some(told.name);
                 }
                 let stage = told.metadata.as_ref().map_or(0, stage_of);
-                // Some servers never say how far it is: then its time counts once that to wait is up.
+                // Some servers never report the stage. Then the action's time counts once the
+                // waiting time is up.
                 is_silent = stage == 0;
                 if !has_begun && (told.done || stage > QUEUED) {
                     has_begun = true;
@@ -651,7 +652,7 @@ impl Fetch for ReapiTransport {
     }
 }
 
-/// Returns what an action starts.
+/// Returns the command of an action.
 fn command(platform: Option<Platform>) -> Command {
     Command {
         arguments: ["vplan/vplan", "step", ORDER].map(str::to_owned).to_vec(),
@@ -664,7 +665,7 @@ fn command(platform: Option<Platform>) -> Command {
     }
 }
 
-/// Returns what names the contents of an order's files, in its order; `None` for symlinks.
+/// Returns the names of the contents of an order's files, in its order; `None` for symlinks.
 fn contents(order: &Order, sizes: &[u64]) -> Vec<Option<ContentName>> {
     let files = order.files.iter().zip(sizes);
     let contents = files.map(|((_, print), size)| {

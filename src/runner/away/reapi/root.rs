@@ -6,7 +6,7 @@ use vplan_base::canon;
 use vplan_base::path::RepoPath;
 use vplan_store::grpc::messages::{Digest, Directory, DirectoryNode, FileNode, SymlinkNode};
 
-/// What names a content: its digest, and its size in bytes.
+/// The name of a content: its digest, and its size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ContentName {
     digest: canon::Digest,
@@ -34,7 +34,7 @@ impl From<&ContentName> for Digest {
     }
 }
 
-/// What is at a path of a tree.
+/// The entry at a path of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TreeEntry {
     /// With this content.
@@ -44,7 +44,7 @@ pub(super) enum TreeEntry {
     },
     /// A symlink that leads there.
     Link(String),
-    /// A folder in which there is nothing.
+    /// An empty folder.
     Folder,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Tree {
     pub folders: Folders,
 }
 
-/// Folders, encoded, by what names them.
+/// Encoded folders, by content name.
 #[derive(Debug, Default)]
 pub(super) struct Folders(pub BTreeMap<ContentName, Vec<u8>>);
 
@@ -68,7 +68,7 @@ struct OpenFolder {
 }
 
 impl Tree {
-    /// Makes the tree of these entries. Each path is there once, and nothing is below an entry.
+    /// Makes the tree of these entries. Each path occurs once, and no entry is below another one.
     pub fn of(mut entries: Vec<(RepoPath, TreeEntry)>) -> Self {
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut all = Folders::default();
@@ -115,7 +115,7 @@ impl Folders {
 
     /// Adds a folder that is complete.
     fn add(&mut self, mut folder: Directory) -> ContentName {
-        // `a-b/c` comes before `a/b`.
+        // `a-b/c` sorts before `a/b`.
         folder.directories.sort_by(|a, b| a.name.cmp(&b.name));
         let bytes = folder.encode_to_vec();
         let content = ContentName::of(&bytes);
