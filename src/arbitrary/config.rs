@@ -19,7 +19,7 @@ pub fn config(cases: u32) -> Config {
     }
 }
 
-/// The rows of a table, with cells between `|`; a line that begins with `#` is none.
+/// The rows of a table, with cells between `|`; lines that begin with `#` are skipped.
 pub fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
     let rows = table.lines().map(str::trim);
     let rows = rows.filter(|row| !row.is_empty() && !row.starts_with('#'));
@@ -32,7 +32,7 @@ pub fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
 /// The value of a strategy that some bytes encode: always the same one, and for fuzzing as many
 /// as there are bytes. None when the strategy gives up on them.
 pub fn drawn<S: Strategy>(strategy: &S, bytes: &[u8]) -> Option<S::Value> {
-    // All of the bytes count, in their order, whatever their number.
+    // All bytes count, in their order, however many there are.
     let mut seed = *b"vplan draws this";
     for byte in bytes {
         let all = u128::from_le_bytes(seed) ^ u128::from(*byte);

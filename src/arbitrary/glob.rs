@@ -12,8 +12,8 @@ use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_base::matching::{Hits, SHOWN, Selected, match_all};
 use vplan_base::path::RepoPath;
 
-/// Names that paths and globs are made of: few, so that they meet; with the characters that globs
-/// give a meaning.
+/// Names for paths and globs: few, so that they match often; including characters with a meaning in
+/// globs.
 const NAMES: &str =
     "a | b | ab | src | web | .env | a.rs | x.test.ts | é | 日本 | a*b | [id] | {x}y | ba.rs";
 
@@ -181,8 +181,8 @@ enum Ask {
     Char(char),
 }
 
-/// Whether a valid glob selects a path, decided as directly as the language says it: expand the
-/// braces of the text, split at the slashes, follow all ways at once.
+/// Whether a valid glob selects a path, decided directly by the language's definition: expand the
+/// braces of the text, split at the slashes, follow all paths at once.
 #[must_use]
 pub fn reference(glob: &str, path: &[u8]) -> bool {
     let names: Vec<Vec<Option<char>>> = path.split(|b| *b == b'/').map(characters).collect();
@@ -487,7 +487,7 @@ pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), Stri
         .and_then(|h| h.strip_prefix("write `"))
         .and_then(|h| h.strip_suffix('`'));
     match proposal.map(Glob::parse) {
-        // What cannot be shown as it is, is shown escaped, and then is not to be copied anyway.
+        // Text that cannot be shown unchanged is shown escaped, and then is not meant to be copied.
         Some(Err(_)) if !text.contains(vplan_base::word::is_unsafe_to_show) => {
             let help = &error.help;
             Err(format!("`{text}`: the help is no glob either: {help:?}"))

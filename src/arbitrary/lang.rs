@@ -47,7 +47,7 @@ impl std::fmt::Debug for Contract {
 }
 
 /// Decides how something is written: an endless sequence of small numbers, how many were taken, and
-/// how many comments of their own number were written, if such are.
+/// how many separate comments were written, if any are.
 #[derive(Clone, Debug)]
 pub struct Style(Vec<u8>, usize, Option<usize>);
 
@@ -245,7 +245,7 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
             let plain = !text.is_empty() && !text.contains(['\n', '\r']);
             match style.pick(3) {
                 1 if plain && !text.contains('\'') => out.push_str(&format!("'{text}'")),
-                // An escaped blank at the end of a line would read as a continuation gone wrong.
+                // An escaped blank at the end of a line would read as a broken continuation.
                 2 if plain && !text.ends_with([' ', '\t']) => {
                     text.chars().for_each(|c| out.extend(['\\', c]))
                 }
@@ -605,7 +605,7 @@ fn top() -> impl Strategy<Value = Line> {
         1 => policy.prop_map(|(head, body)| Line {
             pieces: words(&[head]),
             body: Some(body.into_iter().map(|b| line(words(&[b]))).collect()),
-            // The first pattern that fits reads a line; the lines of an import stay as they are.
+            // The first matching pattern reads a line; the lines of an import keep their order.
             free: !head.starts_with("format") && !head.starts_with("import"),
         }),
     ]

@@ -1,7 +1,7 @@
 //! Strategies for property tests: a module for each crate whose types it generates.
 //!
-//! Unit tests cannot use a strategy for the types of their own crate from here: these are types of another compilation of it. They
-//! compile the file of this directory as a module of their own.
+//! Unit tests cannot use a strategy for the types of their own crate from here, because those are
+//! types of another compilation. They compile the file of this directory as a separate module.
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@ use vplan_check::Kind;
 use vplan_plan::request::RequestRecord;
 use vplan_plan::{ContractRef, Origin, Plan, Step};
 
-/// A step that runs a program of its own name.
+/// A step that runs a program with its own name.
 #[must_use]
 pub fn step(id: &str) -> Step {
     Step {

@@ -33,7 +33,7 @@ use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan_plan::proposal::Proposal;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, Risk as RiskLevel, Selector, Skip};
 
-/// Paths that conditions and changes share: few, so that they meet.
+/// Paths that conditions and changes share: few, so that they match often.
 const PATHS: [&str; 12] = [
     "src/a.rs",
     "src/b.rs",
@@ -96,7 +96,7 @@ pub fn plain_check(id: &str) -> Check {
     }
 }
 
-/// A contract of these checks and nothing else.
+/// A contract with only these checks.
 #[must_use]
 pub fn plain_contract(checks: Vec<Check>) -> Contract {
     Contract {
@@ -589,7 +589,7 @@ pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
     }
 }
 
-/// Answers to everything that compiling may ask.
+/// Answers to everything that the compiler may ask.
 pub fn facts() -> impl Strategy<Value = Facts> {
     let certainty = select(&[Certainty::Yes, Certainty::No, Certainty::Unknown]);
     let exists = vec(certainty.clone(), PATHS.len());

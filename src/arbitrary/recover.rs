@@ -17,14 +17,14 @@ use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
 use vplan_plan::{Origin, Plan, Step, digest};
 use vplan_recover::Failure;
 
-/// Commands that rules and rows know, and some that they do not.
+/// Commands that rules and table rows cover, and some others.
 const COMMANDS: &str = "\
     make | make clean | make clean all | make x | make -C web y | npm run clean | npm run x | \
     npm run build | npm run y -w a | pnpm x | pnpm lint | yarn x | bun run x | npx vitest run | \
     pytest -q | timeout 5 npm test | rm -rf build dist | cargo clean | cargo test | \
     ./tool --flag | test -f build/a | test -s dist/b | [ -f out/c ] | test -f src/d";
 
-/// The words of a command that rules and rows know.
+/// Command words covered by rules and table rows.
 pub fn words() -> impl Strategy<Value = Vec<Word>> {
     among(COMMANDS).prop_map(|text| text.split(' ').map(Word::from).collect())
 }
@@ -51,7 +51,7 @@ fn operator(text: &str, chain: Vec<Link>) -> Unsupported {
     }
 }
 
-/// Texts that change the shell in a way that only a shell knows.
+/// Texts that change the shell in a way that only a shell can follow.
 const CHANGING: &[&str] = &["source .env", "cd $X", "set -e", "unset CI"];
 
 fn carried() -> impl Strategy<Value = Link> {

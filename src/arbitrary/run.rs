@@ -1,5 +1,5 @@
-//! Generates values of `run`: small plans, scripts of what their steps do, and a world in virtual
-//! time that plays them in any order of simultaneous events.
+//! Generates values of `run`: small plans, scripts for their steps, and a world in virtual time
+//! that plays them in any order of simultaneous events.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -29,7 +29,7 @@ pub enum Finish {
     Crash,
     /// It cannot be started.
     NoProgram,
-    /// Its end is not known.
+    /// Its end is unknown.
     Lost,
 }
 
@@ -40,7 +40,7 @@ pub struct Behaviour {
     pub duration_ms: u64,
     /// Its end then.
     pub finish: Finish,
-    /// The time that it takes to end when asked to, in milliseconds; `None`: it must be killed.
+    /// The time that it takes to end after a request, in milliseconds; `None` if it must be killed.
     pub stop_ms: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ pub struct Incidents {
     pub record_fails: Option<u64>,
 }
 
-/// A plan and what its steps do.
+/// A plan and the behaviour of its steps.
 #[derive(Clone)]
 pub struct Case {
     pub plan: Plan,
@@ -65,7 +65,8 @@ pub struct Case {
 }
 
 impl std::fmt::Debug for Case {
-    /// One line a step: the settings that differ from those of [`step`], and what its tries do.
+    /// One line a step: the settings that differ from those of [`step`], and the behaviour of its
+    /// tries.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{:?}", self.plan.policy)?;
         for (s, tries) in self.plan.steps.iter().zip(&self.script) {
@@ -104,7 +105,7 @@ pub enum Happening {
     Started(usize, u32, u64),
     /// A try ended.
     Ended(usize),
-    /// The machine asked a try to end.
+    /// The machine requested the end of a try.
     Terminated(usize),
     /// The machine killed a try.
     Killed(usize),
@@ -184,7 +185,7 @@ impl Process {
     }
 }
 
-/// The journal of a played case, with the end that its report tells.
+/// The journal of a played case, with the end that its report has.
 #[must_use]
 pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     let mut journal = Journal::default();
@@ -582,7 +583,7 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
     ];
     let stop_ms = prop_oneof![4 => (0..4_u64).prop_map(Some), 1 => Just(None)];
     (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| {
-        // What cannot be started takes no time.
+        // A try that cannot be started takes no time.
         let duration_ms = if finish == Finish::NoProgram {
             0
         } else {

@@ -19,7 +19,7 @@ pub struct StepAnswer {
     pub confined: Option<Confined>,
     /// The evidence of the try; `earlier`, `question` and `identities` are empty.
     pub evidence: Evidence,
-    /// How far it is known that it depends on its `inputs` alone.
+    /// The evidence that it depends on its `inputs` alone.
     pub inputs: Option<InputsBasis>,
     /// Whether there is a log.
     pub logged: bool,
@@ -46,7 +46,8 @@ pub struct StepAnswer {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeftFile {
     pub path: RepoPath,
-    /// Its content, or where the symlink leads. Of its permissions only whether it can be executed.
+    /// Its content, or the target of the symlink. Of its permissions, only whether it can be
+    /// executed.
     pub print: Print,
     /// In bytes.
     pub size: u64,
@@ -79,7 +80,7 @@ impl StepAnswer {
     /// Reads the answer to an order. Never panics.
     ///
     /// # Errors
-    /// Why it is none that counts.
+    /// Why it does not count.
     pub fn decode(bytes: &[u8], order: &Order) -> Result<Self, NoAnswer> {
         Self::decode_named(bytes, order, &order.digest())
     }
@@ -87,7 +88,7 @@ impl StepAnswer {
     /// Parses the answer to an order whose digest is known. Never panics.
     ///
     /// # Errors
-    /// Why it is none that counts.
+    /// Why it does not count.
     pub fn decode_named(bytes: &[u8], order: &Order, digest: &Digest) -> Result<Self, NoAnswer> {
         #[derive(Deserialize)]
         struct Head {
@@ -220,7 +221,7 @@ mod tests {
         assert!(matches!(earlier, NoAnswer::Damaged(_)));
         let twice = refused(&|answer| answer.products[1].path = answer.products[0].path.clone());
         assert!(matches!(twice, NoAnswer::Damaged(_)));
-        // A step that failed leaves nothing that it produces.
+        // A failed step leaves none of its products.
         let failed = refused(&|answer| answer.evidence.exit = Some(1));
         assert!(matches!(failed, NoAnswer::Product(_)));
         let link = Print {

@@ -1,9 +1,10 @@
 //! Maps every failure of a server that executes steps to a reaction: a total table.
 
-/// What is done about a failure.
+/// The reaction to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The same execution is waited for, or asked for again: the connection failed, or the server is busy.
+    /// The call for the same execution is resumed or repeated: the connection failed, or the server
+    /// is busy.
     Resume,
     /// Some content was lost there: all inputs are uploaded again, then the call is repeated.
     Upload,
@@ -47,20 +48,20 @@ pub mod code {
     pub const UNAUTHENTICATED: i32 = 16;
 }
 
-/// Returns what is done about a status. `OK` is the status of an end without an answer.
+/// Returns the reaction to a status. `OK` is the status of an end without an answer.
 #[must_use]
 pub fn after(status: i32) -> Next {
     match status {
         code::UNAVAILABLE | code::RESOURCE_EXHAUSTED | code::ABORTED | code::UNKNOWN => {
             Next::Resume
         }
-        // Servers say each of these of contents that they have lost.
+        // Servers report any of these for lost contents.
         code::FAILED_PRECONDITION | code::NOT_FOUND | code::INTERNAL => Next::Upload,
         code::INVALID_ARGUMENT
         | code::PERMISSION_DENIED
         | code::UNIMPLEMENTED
         | code::UNAUTHENTICATED => Next::Never,
-        // Among them DEADLINE_EXCEEDED and CANCELLED: whatever ended it was not this vplan.
+        // Among them DEADLINE_EXCEEDED and CANCELLED: in any case, this vplan did not end it.
         _ => Next::Order,
     }
 }

@@ -1,4 +1,4 @@
-//! Steps that are executed elsewhere: which ones may be, what is sent, and which answer counts.
+//! Remote steps: which ones are allowed, what is sent, and which answers count.
 //!
 //! A remote step is executed by vplan itself (`vplan step`), so that its evidence means the same as
 //! here. The transport only moves files and bytes.

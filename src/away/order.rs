@@ -1,4 +1,4 @@
-//! One try of one step, as it is sent to where it is executed.
+//! One try of one step, in the form that is sent to another machine.
 
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::{Digest, to_canonical};
@@ -21,7 +21,7 @@ pub const MANY_FILES: usize = 5_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Order {
-    /// The files that are there, and how: all that the contract says that the step depends on.
+    /// The present files, with their state: all declared inputs of the step.
     pub files: Vec<(RepoPath, Print)>,
     /// The version of the rules that evaluate the evidence.
     pub judging: u32,
@@ -34,9 +34,10 @@ pub struct Order {
     pub nonce: String,
     /// The digest of the plan.
     pub plan: Digest,
-    /// The step, without annotations, and without what only the plan needs.
+    /// The step, without annotations, and without fields that only the plan needs.
     pub step: Step,
-    /// The variables that the step asks for and that go with it, ascending. No secrets: those never leave.
+    /// The variables that the step requests and that go with it, ascending. Never secrets, which
+    /// stay here.
     pub variables: Vec<(Word, Word)>,
     /// The version of this shape: 1.
     pub version: u32,

@@ -10,13 +10,13 @@ use vplan_reuse::key::Order;
 /// The reason why a step is executed here. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// The contract says so.
+    /// The contract requires it.
     #[error("it says `on here`")]
     Here,
-    /// The contract does not say all that it depends on, or it is run for its effect here.
+    /// The contract does not declare all its inputs, or it runs for its effect here.
     #[error("{0}")]
     Tied(decide::Why),
-    /// A step before it may have made what is not among its inputs.
+    /// A step before it may have made files that are not among its inputs.
     #[error("not all that `{0}` before it makes is among its inputs")]
     Before(String),
     /// It is granted a secret, or all variables.

@@ -30,7 +30,7 @@ impl<I: Index> Bits<I> {
         }
     }
 
-    /// Returns the set of those of the first `len` things for which it holds.
+    /// Returns the set of those of the first `len` things for which `holds` is true.
     pub fn of(len: usize, holds: impl Fn(I) -> bool) -> Self {
         let mut all = Self::none(len);
         let held = (0..len).map(I::new).filter(|i| holds(*i));
@@ -66,7 +66,7 @@ impl<I: Index> Bits<I> {
         }
     }
 
-    /// Returns what it contains, ascending.
+    /// Returns its elements, ascending.
     pub fn iter(&self) -> impl Iterator<Item = I> {
         let of_word = |(place, word): (usize, &u64)| {
             let rest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
@@ -76,7 +76,7 @@ impl<I: Index> Bits<I> {
         self.words.iter().enumerate().flat_map(of_word)
     }
 
-    /// Adds what another set contains.
+    /// Adds the elements of another set.
     pub fn add(&mut self, other: &Self) {
         for (own, more) in self.words.iter_mut().zip(&other.words) {
             *own |= more;
@@ -92,7 +92,7 @@ impl<I: Index> Bits<I> {
             .any(|(a, b)| a & !b != 0)
     }
 
-    /// Returns what it contains and the other one does not.
+    /// Returns its elements that the other set lacks.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let words = self.words.iter().zip(&other.words);
@@ -102,7 +102,7 @@ impl<I: Index> Bits<I> {
         }
     }
 
-    /// Returns what it does not contain.
+    /// Returns the complement.
     #[must_use]
     pub fn opposite(&self) -> Self {
         Self::of(self.len, |i| !self.has(i))

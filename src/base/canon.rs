@@ -13,7 +13,7 @@ use std::io::{self, Write};
 #[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
 
-/// What its spelling begins with.
+/// The prefix of its text form.
 const PREFIX: &str = "sha256:";
 
 impl Digest {

@@ -140,7 +140,7 @@ mod tests {
                 &[0, 2, 3],
             ),
             (&["cd a && export B=1", "c"], "1@aB=1", &[0]),
-            // Nothing comes after it, or it leads outside: it is left as it is.
+            // If nothing comes after it, or it leads outside, it stays unchanged.
             (&["a", "cd d"], "0@. 1@.", &[]),
             (&["cd d", "a", "cd e", "cd f"], "1@d 2@d 3@d/e", &[0]),
             (&["cd ..", "a"], "0@. 1@.", &[]),

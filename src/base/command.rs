@@ -32,12 +32,12 @@ pub enum Piece {
     Changed,
 }
 
-/// A parsed command: what it starts, or why it cannot be started without a shell.
+/// A parsed command: the program and its arguments, or the reason why it needs a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// An environment and an argument vector with at least one word.
     Argv {
-        /// The assignments in front.
+        /// The assignments before the program.
         env: Env,
         /// The words; the first is the program.
         pieces: Vec<Piece>,
@@ -151,7 +151,7 @@ pub enum Link {
 }
 
 impl Unsupported {
-    /// Whether the text is nothing but `cd` and `export`.
+    /// Whether the text consists of `cd` and `export` only.
     #[must_use]
     pub fn is_carried(&self) -> bool {
         !self.chain.is_empty() && self.chain.iter().all(Link::is_carried)
@@ -212,8 +212,8 @@ fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
     parts.join(" ")
 }
 
-/// Quotes one word. Words of harmless characters stay bare; control characters, invisible ones and
-/// bytes that are not UTF-8 are written `$'\xHH'`, so that the text is inert wherever it is shown.
+/// Quotes one word. Words of harmless characters stay bare. Control characters, invisible ones and
+/// invalid UTF-8 are written as `$'\xHH'`, so that the text is inert wherever it is shown.
 #[must_use]
 pub fn quote(word: &Word) -> String {
     if word.as_bytes().is_empty() {

@@ -6,7 +6,7 @@ use super::word::{is_unsafe_to_show, visible};
 /// A stable name of a kind of message, such as `vplan::lang::unknown_statement`. A code never
 /// changes its meaning.
 ///
-/// Each room declares its own in its `error.rs` and lists them in `CODES` there.
+/// Each crate declares its own in its `error.rs` and lists them in `CODES` there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(pub &'static str);
 
@@ -21,7 +21,7 @@ impl std::fmt::Display for Code {
 pub enum Severity {
     /// The contract cannot be used.
     Error,
-    /// The contract can be used, but is unlikely to mean what its author wanted.
+    /// The contract can be used, but probably does not mean what its author intended.
     Warning,
 }
 
@@ -45,7 +45,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The places; the first is the primary one. Empty only for faults of a whole file.
     pub labels: Vec<Label>,
-    /// The remedy, if it is known.
+    /// The help text, if there is any.
     pub help: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl Diagnostic {
     }
 }
 
-/// An ordered sink of messages: stages add what they find and go on.
+/// An ordered list of messages: stages add their findings and continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 

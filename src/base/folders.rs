@@ -1,4 +1,4 @@
-//! Folders that an `each` asks for: by their names, or as packages of a workspace.
+//! Folders for `each`: by their names, or as packages of a workspace.
 
 use super::path::RepoPath;
 use super::word::Word;
@@ -30,19 +30,19 @@ pub enum FolderError {
     Wildcard,
     /// It is absolute, leaves the repository, or is empty.
     Path,
-    /// No name of it is `*`.
+    /// It has no name `*`.
     NoStar,
 }
 
 /// The known answers to questions about folders.
 pub type FolderAnswers = BTreeMap<EachQuestion, FoundMembers>;
 
-/// The separator of a glob and the files, where a question is written as one text.
+/// The separator of a glob and the files, in the text form of a question.
 const WITH: &[u8] = b"//";
 
 impl FolderQuery {
-    /// Reads a glob of folders below a directory, in which `*` matches a whole name and `\` takes
-    /// the next character literally, with the files that each folder holds.
+    /// Parses a glob of folders below a directory, with the files that each folder must have. `*`
+    /// matches a whole name, and `\` takes the next character literally.
     ///
     /// # Errors
     /// Another wildcard, no `*`, no path of the repository.
@@ -75,7 +75,7 @@ impl FolderQuery {
         Ok(Self { names, with })
     }
 
-    /// Returns the files that each folder holds, as paths below it.
+    /// Returns the files that each folder must have, as paths below it.
     #[must_use]
     pub fn with(&self) -> &[RepoPath] {
         &self.with
@@ -87,7 +87,7 @@ impl FolderQuery {
         self.names.iter().filter(|name| name.is_none()).count()
     }
 
-    /// Returns the folder of this glob that a file lies below, if there is one.
+    /// Returns the folder of this glob that a file is below, if there is one.
     #[must_use]
     pub fn folder_of(&self, file: &RepoPath) -> Option<RepoPath> {
         let mut end = 0;
@@ -145,7 +145,7 @@ impl FolderQuery {
         RepoPath::from_exact(&path).filter(|_| values.next().is_none())
     }
 
-    /// Returns the names in front of the first `*`.
+    /// Returns the names before the first `*`.
     pub fn literal(&self) -> impl Iterator<Item = &[u8]> {
         self.names.iter().map_while(|name| name.as_deref())
     }

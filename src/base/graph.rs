@@ -25,12 +25,12 @@ pub struct Graph<I> {
     of: PhantomData<I>,
 }
 
-/// The number of edges that the search for a shortest cycle may follow before it is content with
-/// the best one found. A contract of a megabyte that people wrote stays far below; one that was
-/// made to be slow does not.
+/// The number of edges that the search for a shortest cycle may follow before it settles for the
+/// best one found. A contract of a megabyte that people wrote needs far fewer; one that was built
+/// to be slow does not.
 const EDGE_BUDGET: usize = 20_000_000;
 
-/// The number of pairs above which a bundle is one node of its own.
+/// The number of pairs above which a bundle gets its own node.
 const EXPANDED: usize = 64;
 
 impl<I: Index> Graph<I> {
@@ -50,7 +50,7 @@ impl<I: Index> Graph<I> {
         Node::new(thing.position())
     }
 
-    /// Returns the thing of a node; none for a joint.
+    /// Returns the thing of a node; `None` for a joint.
     #[must_use]
     pub fn thing(&self, node: Node) -> Option<I> {
         (node.position() < self.things).then(|| I::new(node.position()))
@@ -68,7 +68,8 @@ impl<I: Index> Graph<I> {
         self.previous[to].push(from);
     }
 
-    /// Adds an edge from each of some things to each of others, but none from a thing to itself.
+    /// Adds an edge from each thing in `before` to each in the other list, except from a thing to
+    /// itself.
     pub fn bundle(&mut self, before: &[I], after: &[I]) {
         let (from, to) = (
             before.iter().copied().map(Self::node),
@@ -98,7 +99,7 @@ impl<I: Index> Graph<I> {
         self.walk(&self.next, from)
     }
 
-    /// Returns for each thing whether it is one of these or comes before one.
+    /// Returns for each thing whether it is in `to` or comes before such a thing.
     pub fn preceding(&self, to: impl IntoIterator<Item = I>) -> Dense<I, bool> {
         self.walk(&self.previous, to)
     }
@@ -122,8 +123,8 @@ impl<I: Index> Graph<I> {
         self.following([from])[to]
     }
 
-    /// Returns for each thing the number of its strongly connected component, where that has more
-    /// than one node.
+    /// Returns for each thing the number of its strongly connected component, if that has more than
+    /// one node.
     #[must_use]
     pub fn circles(&self) -> Dense<I, Option<usize>> {
         let mut circles = self.each(None);
@@ -294,8 +295,8 @@ impl<I: Index> Graph<I> {
             .collect()
     }
 
-    /// Sorts the things topologically, ties by this rank and then by index. Total also with a
-    /// cycle: then the first thing that is left goes first.
+    /// Sorts the things topologically; ties are ordered by this rank and then by index. Total even
+    /// with a cycle: then the first remaining thing comes next.
     pub fn sort<R: Ord>(&self, rank: impl Fn(I) -> R) -> Vec<I> {
         let mut degrees: Dense<Node, usize> = self.previous.iter().map(Vec::len).collect();
         let mut done = self.each(false);
@@ -332,7 +333,7 @@ impl<I: Index> Graph<I> {
         Dense::filled(value, self.next.len())
     }
 
-    /// Takes those of the things, which come before the joints.
+    /// Takes the elements of things, which precede the joints.
     fn of_things<T>(&self, all: Dense<Node, T>) -> Dense<I, T> {
         all.into_iter().take(self.things).collect()
     }

@@ -74,9 +74,9 @@ crate::words! {
 /// A placeholder of a service in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceHole<'t> {
-    /// Where it is, in bytes, braces included.
+    /// The range in bytes, braces included.
     pub range: Range<usize>,
-    /// The service, where it is named.
+    /// The name of the service, if it is given.
     pub service: Option<&'t str>,
     /// The kind of its value.
     pub what: Given,
@@ -125,7 +125,7 @@ pub fn replace(text: &str, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<Stri
 #[must_use]
 pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str)>) -> String {
     let mut values: Vec<(&str, &str)> = values.filter(|(_, value)| !value.is_empty()).collect();
-    // A longer value may hold a shorter one.
+    // A longer value may contain a shorter one.
     values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
     let mut written = String::with_capacity(text.len());
     let mut rest = text;
@@ -207,7 +207,7 @@ impl FromIterator<(String, String)> for Values {
     }
 }
 
-/// How a value is written into a text so that it means itself there.
+/// How to escape a value in a text, so that it stands alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// As it is.
@@ -415,7 +415,7 @@ mod tests {
             None => Some("{db.tmp}".to_owned()),
             Some(_) => Some("/t".to_owned()),
         });
-        // What was put in is not read again.
+        // Inserted values are not scanned again.
         assert_eq!(replaced, "-p{db.tmp}:/t/{other}{{db.tmp}}");
         assert_eq!(replace("{port}", &mut |_| None), "{port}");
     }

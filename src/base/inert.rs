@@ -147,7 +147,7 @@ fn signs_at_end(text: &str, before: usize) -> usize {
     end.fold(before, signs_after)
 }
 
-/// Returns how far a text goes towards `##vso` with one more character: 1 and 2 for its signs, 3 to
+/// Returns how much of `##vso` a text matches with one more character: 1 and 2 for its signs, 3 to
 /// 5 with its letters.
 fn signs_after(signs: usize, c: char) -> usize {
     match (signs, c) {
@@ -169,8 +169,8 @@ fn is_overlooked(c: char) -> bool {
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
 }
 
-/// Skips what follows ESC (ECMA-48): a control sequence up to its final byte, a string up to its
-/// terminator on the same line, or one character with the intermediates before it.
+/// Skips the characters after ESC (ECMA-48): a control sequence up to its final byte, a string up
+/// to its terminator on the same line, or one character with the intermediates before it.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -283,7 +283,7 @@ mod tests {
         );
     }
 
-    /// Does what [`break_brackets`] does, character by character.
+    /// Does the same as [`break_brackets`], character by character.
     fn one_by_one(text: &str) -> String {
         let (mut signs, mut out) = (0, String::new());
         for c in text.chars() {

@@ -8,7 +8,7 @@
 use super::word::is_unsafe_to_show;
 use std::borrow::Cow;
 
-/// Letters, and the Latin ones that they look like.
+/// Letters, and the Latin ones that look like them.
 const ALIKE: [(&str, &str); 5] = [
     // Cyrillic.
     (

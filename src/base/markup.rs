@@ -1,6 +1,6 @@
 //! Escapes text for XML and HTML.
 
-/// Returns the entity for a character that means something in an element or a quoted attribute.
+/// Returns the entity for a special character of an element or a quoted attribute.
 #[must_use]
 pub fn entity(c: char) -> Option<&'static str> {
     Some(match c {

@@ -7,7 +7,7 @@ use nom::combinator::{all_consuming, recognize, verify};
 use nom::multi::separated_list1;
 use nom::{IResult, Parser};
 
-/// A name may not begin with it: `--only tag:fast` means a tag.
+/// The prefix that names must not have: `--only tag:fast` means a tag.
 const TAG: &str = "tag:";
 
 /// Whether a text is a name: a letter or `_`, then letters, digits, `_`, `-`, `.` and `:`. The last

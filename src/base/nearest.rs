@@ -3,10 +3,10 @@
 use super::word::visible;
 use std::cell::Cell;
 
-/// Returns the known word nearest to a misspelt one, if one is near enough: equal but for case, or
-/// within a third of its length, and three, of insertions, deletions, changes and swaps. Of very
-/// short words each is near to any other, so they count when they are equal but for case. The first
-/// of equally near ones.
+/// Returns the known word nearest to a misspelt one, if one is near enough. That means equal except
+/// for case, or within a third of its length, and at most three, of insertions, deletions, changes
+/// and swaps. Very short words are near to any other, so they must be equal except for case. Of
+/// equally near words, the first one.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(word, known, &Cell::new(usize::MAX))
 }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn comparisons_are_counted() {
         let budget = Cell::new(2);
-        // Names of quite another length cost nothing.
+        // Names of a very different length cost nothing.
         assert_eq!(
             nearest_within("testr", ["abcdefghijk", "tests", "tester"], &budget),
             Some("tests")

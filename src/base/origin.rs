@@ -15,8 +15,7 @@ pub struct GitOrigin {
     pub path: RepoPath,
 }
 
-/// A branch or a tag of another repository: `git+URL?ref=NAME`. It moves; a lock says which commit
-/// is meant.
+/// A branch or a tag of another repository: `git+URL?ref=NAME`. It moves; a lock pins its commit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GitRef {
     /// The repository, as of [`GitOrigin`].
@@ -26,7 +25,8 @@ pub struct GitRef {
 }
 
 impl GitRef {
-    /// Reads `git+URL?ref=NAME`. Each has one spelling: what this accepts, `Display` gives back.
+    /// Parses `git+URL?ref=NAME`. Each has one spelling: `Display` returns the text that this
+    /// accepts.
     ///
     /// # Errors
     /// Any other shape or protocol; a URL as in [`GitOrigin::parse`]; a name that git does not allow.
@@ -88,7 +88,7 @@ pub fn is_ref_name(text: &str) -> bool {
 pub struct OriginError {
     /// The offset of the error in the text, in bytes.
     pub at: usize,
-    /// The number of wrong bytes; 0 where something is missing.
+    /// The number of wrong bytes; 0 if something is missing.
     pub length: usize,
     /// One line, safe to show. It repeats nothing that could be a secret.
     pub message: String,
@@ -103,8 +103,8 @@ const SHAPE: &str = "write `git+https://HOST/REPOSITORY?rev=OBJECTID#path/to/fil
 const PROTOCOLS: &str = "a repository is fetched by `https://`, `ssh://` or `file://`";
 
 impl GitOrigin {
-    /// Reads `git+URL?rev=OBJECTID#path`. Each origin has one spelling: what this accepts,
-    /// `Display` gives back.
+    /// Parses `git+URL?rev=OBJECTID#path`. Each origin has one spelling: `Display` returns the text
+    /// that this accepts.
     ///
     /// # Errors
     /// Any other shape or protocol; a URL with a password or with characters that URLs do not have;
@@ -232,7 +232,7 @@ fn no_protocol(url: &str) -> OriginError {
     }
     let whole = fault(0, url.len(), "the repository is no URL");
     match url.split_once(':') {
-        // `git@host:path` has no room for a `?`, and git reads it by rules of its own.
+        // `git@host:path` cannot have a `?`, and git has its own rules for it.
         Some((host, path)) if !host.contains('/') && !host.is_empty() && !path.is_empty() => whole
             .help(format!(
                 "write it as `ssh://{host}/{}`",
@@ -382,7 +382,7 @@ fn check_path(text: &str) -> Result<RepoPath, OriginError> {
     let whole = |message: &str| fault(0, text.len(), message);
     match RepoPath::parse(text.as_bytes()) {
         Ok(path) if path.is_root() => Err(whole("the path names no file").help(SHAPE)),
-        // One file, one spelling: otherwise the lock would have it twice.
+        // One file, one spelling: otherwise the lock would contain it twice.
         Ok(path) if path.as_bytes() != text.as_bytes() => {
             Err(whole("the path is not in its plain form").help(format!("write `{path}`")))
         }

@@ -47,21 +47,21 @@ impl RepoPath {
         Self(Arc::from(*b"."))
     }
 
-    /// Takes a name exactly as git or a directory entry gives it. `None` for what cannot be a path
-    /// of a repository.
+    /// Takes a name exactly as git or a directory entry gives it. `None` if it cannot be a path of
+    /// a repository.
     #[must_use]
     pub fn from_exact(bytes: &[u8]) -> Option<Self> {
         is_exact(bytes).then(|| Self(Arc::from(bytes)))
     }
 
-    /// Takes a name as [`RepoPath::from_exact`] does, without a copy of it.
+    /// Takes a name like [`RepoPath::from_exact`], without a copy of it.
     #[must_use]
     pub fn from_shared(bytes: &Arc<[u8]>) -> Option<Self> {
         is_exact(bytes).then(|| Self(Arc::clone(bytes)))
     }
 
-    /// Parses what a person wrote: `.` segments, doubled and trailing slashes are removed, `..`
-    /// removes a segment.
+    /// Parses a path that a person wrote. `.` segments, doubled and trailing slashes are removed,
+    /// and `..` removes a segment.
     ///
     /// # Errors
     /// Empty, absolute and escaping paths, and NUL bytes.
@@ -156,8 +156,7 @@ impl RepoPath {
         folder.join(&below.join(&b'/')).ok()
     }
 
-    /// Returns the directories that contain it, the outermost first, and itself last; none of the
-    /// root.
+    /// Returns the directories around it, the outermost first, and itself last; empty for the root.
     #[must_use]
     pub fn ancestors(&self) -> Vec<RepoPath> {
         let ends = self
@@ -173,7 +172,7 @@ impl RepoPath {
             .collect()
     }
 
-    /// Returns the part of `self` below `dir`, if it lies there.
+    /// Returns the part of `self` below `dir`, if it is there.
     #[must_use]
     pub fn below(&self, dir: &RepoPath) -> Option<&[u8]> {
         if dir.is_root() {

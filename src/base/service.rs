@@ -97,7 +97,7 @@ pub fn replace_in(word: &mut Word, with: &mut dyn FnMut(&ServiceHole<'_>) -> Opt
     }
 }
 
-/// Returns the words of a command's pieces; `{changed}` is none.
+/// Returns the words of a command's pieces, without `{changed}`.
 pub fn words_mut(pieces: &mut [Piece]) -> impl Iterator<Item = &mut Word> {
     pieces.iter_mut().filter_map(|piece| match piece {
         Piece::Word(word) => Some(word),

@@ -21,16 +21,16 @@ pub struct Setting {
     pub usage: &'static str,
     /// The form of the value.
     pub takes: Takes,
-    /// The verbs that it goes with.
+    /// The verbs that it applies to.
     pub with: Verbs,
-    /// Whether `defaults` may hold it. A check's own replaces it, and that of its verb the one of all
-    /// checks, but for `env`, `tags`, `tool-path` and `reads`, which add up.
+    /// Whether `defaults` may contain it. A check's own value replaces it, and that of its verb the
+    /// one of all checks. Exceptions are `env`, `tags`, `tool-path` and `reads`, which add up.
     pub in_defaults: bool,
     /// The value of a check that does not set it.
     pub unset: Unset,
     /// Whether a check of another verb does not have it at all, not even when it is not written.
     pub of_verb: bool,
-    /// The kinds of change by which a contract asks for less.
+    /// The changes that make a contract weaker.
     pub weaker: Weaker,
     /// Its form in an explanation of a plan.
     pub explained: Explained,
@@ -47,7 +47,7 @@ pub enum Takes {
     Flag,
     /// A whole number.
     Number {
-        /// Its maximum.
+        /// The maximum value.
         most: u64,
         /// Its description, for messages.
         called: &'static str,
@@ -70,7 +70,7 @@ pub enum Takes {
     References,
     /// One of a few words.
     Word {
-        /// These. Where their order counts, a later one lets more pass.
+        /// One of these. If their order matters, a later one is weaker.
         known: &'static [&'static str],
         /// Its description, for messages.
         called: &'static str,
@@ -118,7 +118,7 @@ pub enum Verbs {
     Commands,
     /// The verbs that may be retried: all but `file`.
     AllButFile,
-    /// The verbs whose output is read: `compile`, `test`, `lint`.
+    /// The verbs with parsed output: `compile`, `test`, `lint`.
     Reading,
     /// The verbs that count findings: `compile`, `lint`.
     Findings,
@@ -161,7 +161,7 @@ pub enum Weaker {
     Given {
         /// Of one that is new.
         given: &'static str,
-        /// Of one that is gone.
+        /// For a removed value.
         gone: &'static str,
         /// Of a change to fewer, after the file that is no longer selected.
         fewer: &'static str,
@@ -175,7 +175,7 @@ pub enum Weaker {
     },
     /// A smaller number.
     Lower,
-    /// A word or a report: the usual one, or none; of others it is undecided.
+    /// A word or a report: the default one, or none; undecided for others.
     Unsaid {
         /// Of a change to the unwritten word.
         gone: &'static str,
@@ -187,9 +187,9 @@ pub enum Weaker {
     /// Undecided between contracts: the order of steps and the verified tree follow from it. Of one
     /// request the files that steps make are compared instead.
     Order(&'static str),
-    /// It never does, but what is planned differs.
+    /// Never weaker, but it changes the plan.
     Changes(&'static str),
-    /// It never does, and only what people read differs.
+    /// Never weaker, and it changes only the display.
     Cosmetic(&'static str),
     /// By a comparison of its own in `plan::diff::settings`.
     Particular,
@@ -200,15 +200,15 @@ pub enum Weaker {
 pub enum Explained {
     /// Its word and its value, unless that is the usual one.
     Word,
-    /// These words in place of its own.
+    /// Another name instead of its own.
     Called(&'static str),
     /// These words alone.
     Phrase(&'static str),
     /// The number and a noun, in the singular and the plural.
     Counted(&'static str, &'static str),
-    /// A line with a label, seven columns wide, and what follows the selection.
+    /// A line with a label, seven columns wide, and the text after the selection.
     Line(&'static str, &'static str),
-    /// In a place of its own, or not at all.
+    /// Elsewhere, or not at all.
     Apart,
 }
 
@@ -219,7 +219,7 @@ pub enum Value {
     Flag,
     /// A number, or a duration in milliseconds.
     Number(u64),
-    /// One of the words that its row knows.
+    /// One of the words of its row.
     Word(&'static str),
     /// A name or a text.
     Text(String),
@@ -443,7 +443,7 @@ fn in_order(first: &[Row]) -> Vec<Row> {
 }
 
 impl Row {
-    /// Returns all rows in the order of what differs between two contracts.
+    /// Returns all rows in the order for differences between two contracts.
     #[must_use]
     pub fn compared() -> &'static [Row] {
         static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| in_order(COMPARED));
@@ -457,7 +457,7 @@ impl Row {
         &ROWS
     }
 
-    /// Returns the words of the settings that `defaults` may hold.
+    /// Returns the words of the settings that `defaults` may contain.
     #[must_use]
     pub fn in_defaults() -> Vec<&'static str> {
         let mut rows = Row::ALL.to_vec();

@@ -5,8 +5,8 @@ use super::span::{Place, SourceId, Span};
 
 /// One text with the name that diagnostics show for it.
 ///
-/// The text is normalised once, before anything else sees it: a byte-order mark is dropped and CR
-/// LF becomes LF, so all spans are offsets in the normalised text.
+/// The text is normalised once, before anything else reads it: a byte-order mark is dropped and CR
+/// LF becomes LF. So all spans are offsets in the normalised text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     name: String,
@@ -60,7 +60,7 @@ impl Source {
         &self.text
     }
 
-    /// Returns the text of a span; empty when the span lies outside.
+    /// Returns the text of a span; empty if the span is outside.
     #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or("")
@@ -88,7 +88,7 @@ impl Sources {
         self.0.push(source)
     }
 
-    /// Returns the file of a place, which may be none's.
+    /// Returns the file of a place, if the place has one.
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.0.as_slice().get(id.position())

@@ -1,8 +1,9 @@
 //! Reads tables from files. They have rows of columns, for people who know the subject but not
 //! Rust.
 
-/// The rows of a table with `N` columns, which ` | ` separates: all lines but empty ones and those that
-/// begin with `#`. Of a row that lacks columns these are empty; the last column holds the rest.
+/// Returns the rows of a table with `N` columns, separated by ` | `. Empty lines and those that
+/// begin with `#` are skipped. Missing columns are empty; the last column holds the rest of its
+/// line.
 pub fn rows<const N: usize>(text: &str) -> impl Iterator<Item = [&str; N]> {
     let lines = text
         .lines()

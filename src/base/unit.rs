@@ -10,7 +10,7 @@ use nom::multi::many1;
 /// The reason why a duration or a size could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitError {
-    /// No digits in front of the unit.
+    /// There are no digits before the unit.
     Number,
     /// The number has no unit.
     NoUnit,
@@ -25,7 +25,7 @@ pub enum UnitError {
     Overflow,
 }
 
-/// The greatest integer that JSON readers keep exact (RFC 8259 section 6): 2^53 - 1.
+/// The greatest integer that JSON readers represent exactly (RFC 8259 section 6): 2^53 - 1.
 pub const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 const DURATIONS: &[(&str, u64)] = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
@@ -54,7 +54,7 @@ fn parse(number: &str, unit: &str, units: &[(&str, u64)]) -> Result<(u64, u64), 
     Ok((value, *factor))
 }
 
-/// Returns a value that is allowed: above zero, and kept exact by JSON readers.
+/// Checks that a value is allowed: above zero, and exact for JSON readers.
 fn checked(value: u64) -> Result<u64, UnitError> {
     match value {
         0 => Err(UnitError::Zero),
@@ -63,7 +63,7 @@ fn checked(value: u64) -> Result<u64, UnitError> {
     }
 }
 
-/// Reads a duration such as `500ms`, `30s`, `1h30m` into milliseconds.
+/// Parses a duration such as `500ms`, `30s`, `1h30m` into milliseconds.
 ///
 /// # Errors
 /// Anything else, zero, and values of 2^53 ms and more.
@@ -118,7 +118,7 @@ pub fn meant_duration(text: &str) -> Option<String> {
     Some(written)
 }
 
-/// Reads a size such as `10B`, `64KiB`, `2MB` into bytes.
+/// Parses a size such as `10B`, `64KiB`, `2MB` into bytes.
 ///
 /// # Errors
 /// Anything else, zero, and values of 2^53 bytes and more.
@@ -136,13 +136,13 @@ fn show(value: u64, units: &[(&str, u64)]) -> String {
     }
 }
 
-/// Writes milliseconds in the largest unit that keeps them exact.
+/// Formats milliseconds in the largest unit that is exact.
 #[must_use]
 pub fn show_duration(ms: u64) -> String {
     show(ms, DURATIONS)
 }
 
-/// Writes a time that was measured, for people: `46ms`, `3.2s`, `2m05s`.
+/// Formats a measured time, for people: `46ms`, `3.2s`, `2m05s`.
 #[must_use]
 pub fn show_time(ms: u64) -> String {
     match ms {
@@ -152,7 +152,7 @@ pub fn show_time(ms: u64) -> String {
     }
 }
 
-/// Writes bytes in the largest unit that keeps them exact.
+/// Formats bytes in the largest unit that is exact.
 #[must_use]
 pub fn show_size(bytes: u64) -> String {
     show(bytes, SIZES)

@@ -29,10 +29,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
+            /// All words.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
-            /// All of them, as they are written.
+            /// The spellings of all words.
             pub const NAMES: &'static [&'static str] = &[$($word),*];
 
             /// Returns the word as it is written.
@@ -233,7 +233,7 @@ macro_rules! exit_codes {
                 self as u8
             }
 
-            /// This one if something holds, and success if not.
+            /// Returns this code if the condition is true, and success otherwise.
             #[must_use]
             pub const fn when(self, holds: bool) -> Self {
                 if holds { self } else { Self::Success }

@@ -1,4 +1,4 @@
-//! Byte strings: how they are kept, written as JSON, and shown to people.
+//! Byte strings: how they are stored, written as JSON, and shown to people.
 
 use super::hole::has_hole;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -121,7 +121,7 @@ pub(super) fn serialize_bytes<S: Serializer>(
     }
 }
 
-/// Reads what [`serialize_bytes`] wrote.
+/// Reads the output of [`serialize_bytes`].
 pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<u8>, D::Error> {
@@ -269,8 +269,8 @@ pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str)
     format!("{number} {noun}{plural}")
 }
 
-/// Writes a string of the contract language in the shorter of the two quotings; with `"` when both
-/// are equally long or only that can hold it.
+/// Writes a string of the contract language in the shorter of the two quotings. Uses `"` if both
+/// are equally long or only that works.
 #[must_use]
 pub fn quote_string(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);

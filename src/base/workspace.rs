@@ -1,4 +1,4 @@
-//! Workspaces: packages of one repository that a manifest lists, and which of them use which.
+//! Workspaces: the packages of a repository that a manifest lists, and their dependencies.
 
 use super::path::RepoPath;
 use super::word::Word;
@@ -174,7 +174,7 @@ pub struct Member {
     pub uses: BTreeSet<RepoPath>,
 }
 
-/// What an `each` finds: its folders, in the order of their bytes.
+/// The result of an `each`: its folders, in the order of their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundMembers {
     /// The manifest of the workspace.
@@ -196,7 +196,7 @@ impl FoundMembers {
         }
     }
 
-    /// Adds what the packages of here used by another state of the workspace.
+    /// Adds the dependencies that these packages have in another state of the workspace.
     pub fn merge_uses(&mut self, other: Self) {
         for (folder, member) in other.members {
             if let Some(own) = self.members.get_mut(&folder) {

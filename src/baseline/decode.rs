@@ -1,4 +1,4 @@
-//! Reads a baseline, and reports what is wrong with it.
+//! Parses a baseline, and reports its errors.
 
 use super::error::{ANEW, BAD_VALUE, MISSING, SYNTAX, TOO_MANY, UNKNOWN, VERSION};
 use super::known::{Baseline, EntryKind, KnownEntry, MAX_ENTRIES};
@@ -140,7 +140,7 @@ impl Reader {
     }
 
     /// Returns the texts of these names, each once and no other; the empty name is the argument.
-    /// The first `required` of them must be there.
+    /// The first `required` of them must be present.
     fn texts<const N: usize>(
         &mut self,
         node: &Node,

@@ -28,6 +28,6 @@ pub const CODES: &[Code] = &[
     UNKNOWN_CHECK,
 ];
 
-/// The remedy of nearly all of them.
+/// The help of nearly all of them.
 pub const ANEW: &str =
     "take the line out, or the file back from git: `vplan baseline record` writes it anew";

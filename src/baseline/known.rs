@@ -1,4 +1,4 @@
-//! Known findings and failing tests: what a baseline lists.
+//! The entries of a baseline: known findings and failing tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
@@ -26,7 +26,7 @@ pub struct KnownEntry {
     pub check: String,
     /// Its description, for people.
     pub what: EntryKind,
-    /// The format in which it was read, for people.
+    /// The format that it was parsed from, for people.
     pub format: String,
     pub fingerprint: Digest,
 }

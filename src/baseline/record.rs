@@ -1,4 +1,4 @@
-//! Makes the baseline of what a run has found.
+//! Makes a baseline from the findings of a run.
 
 use super::encode::encode;
 use super::known::{Baseline, EntryKind, KnownEntry, MAX_BYTES, MAX_ENTRIES, TEXT_SHOWN};
@@ -15,7 +15,7 @@ use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
 
-/// A baseline that was made of a run, and what became of each check.
+/// A baseline made from a run, and the result for each check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// The whole baseline.
@@ -29,7 +29,7 @@ pub struct Recording {
     pub left: Vec<LeftOut>,
 }
 
-/// A check that was not recorded, or not all of it.
+/// A check that was not recorded, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The name of the check.
@@ -58,7 +58,7 @@ pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
 /// last. `checks` names the checks to record; empty for all of the run. For `partial` checks
 /// ([`partial_checks`]), entries are only added.
 ///
-/// Pure: it looks at the report only. `vplan init --try` records its trial with it.
+/// Pure: it uses the report only. `vplan init --try` records its trial with it.
 #[must_use]
 pub fn record(
     old: &Baseline,

@@ -1,4 +1,4 @@
-//! Writes the pipeline of GitLab CI: a file of its own, or one that another pipeline includes.
+//! Writes the pipeline of GitLab CI: a separate file, or one that another pipeline includes.
 //!
 //! Its stages are those that every pipeline has. The job of the verdict refuses a repository that
 //! tracks records: it must merge only artifacts of this pipeline. The program is built outside of

@@ -15,7 +15,7 @@ mod template;
 
 use options::{EmitOptions, Target};
 
-/// How the line begins that says how a file was made.
+/// The beginning of the line with the command that made a file.
 const MADE_BY: &str = "# Made by: vplan emit ";
 /// The first line of a script.
 const SHELL: &str = "#!/usr/bin/env bash\n";
@@ -47,7 +47,7 @@ pub fn text(options: &EmitOptions) -> String {
     })
 }
 
-/// Whether a text says of itself that it was made by `vplan emit`.
+/// Whether a text states that it was made by `vplan emit`.
 #[must_use]
 pub fn is_emitted(text: &[u8]) -> bool {
     let text = text.strip_prefix(SHELL.as_bytes()).unwrap_or(text);

@@ -7,7 +7,7 @@ use std::fmt;
 pub const USAGE: &str = "vplan::usage::emit";
 /// Maximum number of shards with `auto`.
 pub(crate) const AUTO_MOST: u32 = 20;
-/// How long a shard may be expected to take before `auto` takes more of them.
+/// The expected time of a shard above which `auto` uses more shards.
 pub(crate) const AUTO_TARGET: &str = "10m";
 /// The default number of shards of GitLab.
 const OF_GITLAB: u32 = 4;
@@ -61,14 +61,14 @@ impl Target {
 pub enum Shards {
     /// As many as needed to keep each of them within `AUTO_TARGET`, but at most `AUTO_MOST`.
     Auto,
-    /// Always so many.
+    /// A fixed number.
     Fixed(u32),
 }
 
 /// The place of the revision that a change is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseFrom {
-    /// The CI system says it.
+    /// The CI system provides it.
     Auto,
     /// The default branch.
     Default,
@@ -395,7 +395,7 @@ fn image(text: &str) -> Result<String, OptionError> {
     )
 }
 
-/// The options of `sbatch` that the script sets itself, or with which it submits nothing.
+/// The options of `sbatch` that the script sets itself, or that would prevent the submission.
 const RESERVED: &[&str] = &[
     "array",
     "chdir",

@@ -46,7 +46,7 @@ pub enum TrialEnd {
 /// Tries a proposal, and adjusts it.
 ///
 /// # Errors
-/// There is no folder for the records.
+/// The folder for the records cannot be made.
 pub fn attempt(
     engine: &Engine<'_>,
     site: &Site,

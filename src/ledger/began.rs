@@ -4,8 +4,7 @@ pub use super::entry::Began;
 use super::entry::{Exhausted, Propagate, SubjectEntry, Terms};
 
 impl Terms {
-    /// Returns the terms that apply to a subject: these, or those that it began with where these
-    /// are weaker.
+    /// Returns the terms that apply to a subject: these, or those at its start if these are weaker.
     #[must_use]
     pub fn applicable(&self, entry: &SubjectEntry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
@@ -14,7 +13,7 @@ impl Terms {
             .unwrap_or(*self)
     }
 
-    /// Lists where these terms are weaker than `before`, a line each: `confirmations 3 -> 1`.
+    /// Lists the terms that are weaker than in `before`, a line each: `confirmations 3 -> 1`.
     #[must_use]
     pub fn weaker_than(&self, before: &Terms) -> Vec<String> {
         let number = |name: &str, old: u32, new: u32, weaker: bool| {

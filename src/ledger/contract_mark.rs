@@ -1,4 +1,4 @@
-//! Remembers the contract of a subject: a round under another one completes nothing.
+//! Stores the contract of a subject: a round under another one completes nothing.
 //!
 //! A check that the contract had when the subject began must stay unchanged, and one that was added
 //! later must not be removed. Otherwise a person must accept the contract. A contract that only
@@ -36,7 +36,7 @@ pub enum ContractChange {
     Same,
     /// Another contract, in which each check of earlier rounds is as it was.
     Extended,
-    /// These checks are gone, or are not as they were when the subject began.
+    /// These checks are gone, or have changed since the subject began.
     Lost(BTreeSet<String>),
 }
 
@@ -53,7 +53,7 @@ impl ContractMark {
         }
     }
 
-    /// Compares the contract of a round with this one; `None`: there is none now.
+    /// Compares the contract of a round with this one; `None` if there is none now.
     #[must_use]
     pub fn compare(&self, now: Option<&Self>) -> ContractChange {
         if now.is_some_and(|now| now.identity == self.identity) {
@@ -97,7 +97,7 @@ impl ContractMark {
     }
 }
 
-/// Returns a short digest of all that decides what a check does and when it applies.
+/// Returns a short digest of everything that determines what a check does and when it applies.
 fn definition(contract: &Contract, check: &Check) -> String {
     let needs = check.needs.iter().map(|need| &contract.checks[*need].id);
     let needs: Vec<&String> = needs.collect();
@@ -125,7 +125,7 @@ fn definition(contract: &Contract, check: &Check) -> String {
     short(&format!("{run:?} {outcome:?} {needs:?} {places:?}"))
 }
 
-/// Returns a short digest of what else decides which checks run, and on which files.
+/// Returns a short digest of everything else that determines which checks run, and on which files.
 fn rest(contract: &Contract) -> String {
     let risks = contract
         .risks

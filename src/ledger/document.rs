@@ -1,8 +1,8 @@
 //! Writes a ledger as JSON, and reads one back or refuses it.
 //!
 //! The file contains its own digest: a truncated file, a file of another tool, or an edited one is
-//! no ledger. That guards against accidents only: a process that can write the file can compute a
-//! digest too.
+//! not a ledger. That guards against accidents only: a process that can write the file can compute
+//! a digest too.
 
 use super::entry::Ledger;
 use schemars::JsonSchema;

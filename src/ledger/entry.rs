@@ -9,8 +9,8 @@ use vplan_base::path::RepoPath;
 use vplan_contract::Gate;
 use vplan_run::report::{DEFAULT_RETRIES, Decision, SubjectConfirmations};
 use vplan_run::verdict::Verdict;
-/// The number of times in a row that the same failure may occur before a person has to decide; the
-/// default.
+/// The default number of times in a row that the same failure may occur before a person must
+/// decide.
 pub(super) const SAME_FAILURE: u32 = 3;
 
 /// Maximum number of stored waivers of a subject; the newest are kept.
@@ -165,7 +165,7 @@ impl SubjectEntry {
         }
     }
 
-    /// Whether runs verify it: one was a round of it, or it has a commit that they compare with.
+    /// Whether runs verify it: a run was a round of it, or it has a base commit for them.
     #[must_use]
     pub fn is_by_runs(&self) -> bool {
         let has_base = self.began.as_ref().is_some_and(|b| b.base.is_some());
@@ -293,7 +293,7 @@ impl Ledger {
         self.subjects.get(at)
     }
 
-    /// Returns a subject's counter under a gate that requires so many confirmations; 0 for a new
+    /// Returns a subject's counter under a gate that requires that many confirmations; 0 for a new
     /// subject.
     #[must_use]
     pub fn counter(&self, subject: &str, confirmations: u32) -> u32 {
@@ -374,7 +374,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets where the work of a subject's rounds was. That work has passed and may be elsewhere.
+    /// Forgets the places of a subject's work. That work has passed and may be elsewhere.
     pub fn forget_traces(&mut self, subject: &str) {
         for entry in &mut self.subjects {
             if entry.subject == subject {

@@ -1,4 +1,4 @@
-//! Decides what the caller does next: rounds of work in, a decision out (src/ledger/rounds.md).
+//! Decides the caller's next action from rounds of work (src/ledger/rounds.md).
 //!
 //! ```text
 //! ledger x gate x round --record--> ledger x decision        pure

@@ -16,8 +16,8 @@ use vplan_base::canon::Digest;
 use vplan_base::vocabulary::Exit;
 use vplan_run::report::{Decision, SubjectConfirmations};
 
-/// The number of failures that are kept of a subject that was given up. Beyond that, no failure
-/// counts as new.
+/// Maximum number of stored failures of a subject that was given up. Beyond that, no failure counts
+/// as new.
 const GIVEN_UP: usize = 32;
 
 /// The result of a round.
@@ -114,7 +114,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
             if changed {
                 propagate(&mut next, round.subject, terms);
             }
-            // Contents that were only reported as unchanged are not kept: the next round compares
+            // Contents that were only reported as unchanged are not stored: the next round compares
             // with those before.
             if changed || !differs || next.contents.is_none() {
                 next.contents = Some(round.contents.clone());
@@ -144,7 +144,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         others: next.others(round.subject, required),
         reason,
         required,
-        // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
+        // After the first of N + 1 rounds, N remain; after a round beyond the last, none.
         retries_remaining: terms.retries.saturating_add(1).saturating_sub(attempt),
         subject: round.subject.to_owned(),
         version: 1,
@@ -258,8 +258,8 @@ fn after(
         status: heard.status,
         subject: round.subject.to_owned(),
         traces,
-        // Work in progress uses up no retry; a verification that fails does, and so does a round by
-        // hand that did nothing.
+        // Work in progress uses up no retry; a failed verification does, and so does a manual round
+        // that did nothing.
         used: match heard.done {
             true => 0,
             false if heard.failed || (!changed && !heard.partial && !heard.nothing) => attempt,
@@ -285,7 +285,7 @@ fn count(
 ) -> (u32, Option<Digest>) {
     let now = before.map_or(0, |e| e.counter.min(required));
     let earlier = before.and_then(|e| e.asked.as_ref());
-    // A round with another request confirms nothing so far; it is the first of the new request.
+    // A round with another request confirms nothing yet; it is the first of the new request.
     let other = now > 0 && earlier.is_some() && asked.is_some() && earlier != asked;
     match (heard.done, changed) {
         _ if heard.nothing => (now, earlier.cloned()),
@@ -299,7 +299,8 @@ fn count(
     }
 }
 
-/// Records what a decision leaves: a waiver, and the failures with which the subject was given up.
+/// Records the results of a decision: a waiver, and the failures with which the subject was given
+/// up.
 fn remember(entry: &mut SubjectEntry, failure: Option<&Digest>) {
     if entry.decision == Decision::Advance
         && let Some(reason @ Because::VerificationFailedMaxRetries) = entry.reason

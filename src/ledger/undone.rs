@@ -86,7 +86,7 @@ pub struct Undone {
     pub all: bool,
     /// The files that equal the base again, in byte order.
     pub files: Vec<RepoPath>,
-    /// Whether there were more files than are known.
+    /// Whether there were more files than are listed.
     pub more: bool,
     /// Whether test files are among them.
     pub tests: bool,
@@ -166,7 +166,7 @@ pub fn moved<'t>(
     moved
 }
 
-/// Folders that hold tests.
+/// Names of test folders.
 const FOLDERS: [&[u8]; 8] = [
     b"test",
     b"tests",
@@ -341,7 +341,7 @@ mod tests {
             ),
             (vec![], vec!["tests/a".to_owned()])
         );
-        // The last content counts, and what has moved before may move again.
+        // The last content counts, and content that has moved before may move again.
         let later = [with("1", &[("a", "x")]), with("2", &[("a", "y")])];
         assert_eq!(
             (found(&later, &[("b", "x")]), found(&later, &[("b", "y")])),

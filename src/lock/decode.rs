@@ -1,4 +1,4 @@
-//! Reads a lock, and reports what is wrong with it.
+//! Parses a lock, and reports its errors.
 
 use super::error::{
     ANEW, BAD_VALUE, COMMENTED, CONFLICT, DUPLICATE, MISSING_VALUE, NEWER, SEAL, SYNTAX, TOO_MANY,
@@ -158,7 +158,7 @@ impl Reader<'_> {
         Err(Wrong)
     }
 
-    /// Reports what cannot be read; after the cap, the last message reports that.
+    /// Reports an unreadable part; after the limit, the last message reports that.
     fn fault(&mut self, fault: &Unreadable, is_listed: bool) {
         let place = self.place(fault.span);
         self.sink.push(if !is_listed {
@@ -412,7 +412,7 @@ impl Reader<'_> {
             .or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
     }
 
-    /// Reads what names something of another repository.
+    /// Parses a reference to another repository.
     fn git<T>(
         &mut self,
         said: &NodeEntry,

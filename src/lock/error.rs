@@ -43,5 +43,5 @@ pub const CODES: &[Code] = &[
     TOO_MANY,
 ];
 
-/// The remedy of nearly all of them.
+/// The help of nearly all of them.
 pub const ANEW: &str = "`vplan lock` writes it anew";

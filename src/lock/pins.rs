@@ -29,7 +29,7 @@ pub struct PinnedRef {
     pub at: GitRef,
     /// The commit, 40 or 64 lower-case hexadecimal digits.
     pub commit: String,
-    /// The identity of the contract that was accepted with this commit, where it weakened something.
+    /// The identity of the contract that was accepted with this commit, if the commit weakened it.
     pub accepted: Option<Digest>,
 }
 
@@ -40,7 +40,7 @@ pub struct RecordedAnswer {
     pub question: Digest,
     /// The program that answered.
     pub proposer: String,
-    /// Its answer, as it was recorded. Users of it check it against the rules for answers again.
+    /// The recorded answer. Users check it against the rules for answers again.
     pub answer: String,
 }
 
@@ -51,14 +51,14 @@ impl Lock {
         self.refs.iter().find(|pinned| pinned.at == *at)
     }
 
-    /// Pins a branch or tag to a commit, and replaces what was pinned for it before.
+    /// Pins a branch or tag to a commit, replacing its earlier pin.
     pub fn pin_ref(&mut self, pinned: PinnedRef) {
         self.refs.retain(|other| other.at != pinned.at);
         self.refs.push(pinned);
         self.refs.sort();
     }
 
-    /// Returns what is pinned for an import.
+    /// Returns the pin of an import.
     #[must_use]
     pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
         self.imports.iter().find(|i| i.origin == *origin)
@@ -70,7 +70,7 @@ impl Lock {
         self.proposals.iter().find(|a| a.question == *question)
     }
 
-    /// Pins an import, and replaces what was pinned for it before.
+    /// Pins an import, replacing its earlier pin.
     pub fn pin(&mut self, import: PinnedImport) {
         self.imports.retain(|i| i.origin != import.origin);
         self.imports.push(import);
@@ -84,7 +84,7 @@ impl Lock {
         self.proposals.sort();
     }
 
-    /// Whether nothing is pinned.
+    /// Whether there are no pins.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.refs.is_empty() && self.imports.is_empty() && self.proposals.is_empty()

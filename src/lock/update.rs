@@ -1,7 +1,7 @@
-//! Updates a lock's text without touching what does not change.
+//! Updates a lock's text without touching unchanged parts.
 //!
-//! The text is cut at the places of the nodes that differ and left alone everywhere else, byte for
-//! byte: comments, blank lines and the order that people gave it stay.
+//! The text is edited only at nodes that differ. Everything else stays, byte for byte: comments,
+//! blank lines and the order that people chose.
 
 use super::decode::{DecodedNode, Piece, Read, decode, read};
 use super::encode::{VERSION, encode, encode_entry};
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::span::{SourceId, Span};
 
-/// Updates the text of a lock to hold exactly `lock`. Comments survive, also in removed entries;
-/// mistakes do not. A text that cannot be updated (a comment without end) is written anew.
+/// Updates the text of a lock to contain exactly `lock`. Comments survive, even in removed entries;
+/// errors do not. A text that cannot be updated (a comment without end) is replaced.
 #[must_use]
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
@@ -21,7 +21,7 @@ pub fn update(old: &str, lock: &Lock) -> String {
         return encode(lock);
     }
     let new = apply(old, edits(old, &read, lock));
-    // Text that a person wrote around the entries can change what they mean; the result must read
+    // Text that a person wrote around the entries can change their meaning; the result must read
     // back as `lock`.
     let (said, wrong) = decode(&new, SourceId::default());
     if wrong.is_empty() && entries(&said) == entries(lock) {
@@ -152,7 +152,7 @@ fn removal(old: &str, read: &Read, piece: &Piece, newline: &str) -> Edit {
     }
 }
 
-/// Returns the comments inside a node, each on a line of its own.
+/// Returns the comments inside a node, each on a separate line.
 fn comments_inside(old: &str, read: &Read, span: Span, newline: &str) -> String {
     let inside = read
         .lines

@@ -200,7 +200,7 @@ fn wait(
 
 fn end(child: &mut Child) -> io::Result<ExitStatus> {
     for _ in 0..2 {
-        // The child may have ended already, but nobody has waited for it, so the number is still
+        // The child may have ended already, but it has not been waited for, so the number is still
         // its own.
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
         if let Some(status) = wait(child, GRACE, &|| false)? {

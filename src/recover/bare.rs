@@ -16,7 +16,7 @@ use {
     vplan_plan::Plan,
 };
 
-/// Creates a failure whose code the caller gives: `--failed N --code CODE`, N from 1.
+/// Makes a failure with a code from the caller: `--failed N --code CODE`, N from 1.
 #[must_use]
 pub fn reported_failure(number: usize, code: FailureCode) -> Failure {
     Failure {
@@ -72,7 +72,8 @@ pub struct NextStep {
     pub verb: Option<Kind>,
 }
 
-/// Turns the outcome into an answer for a caller that holds a list. `Answer::Refused` is exit 44.
+/// Turns the outcome into an answer for a caller with a list of commands. `Answer::Refused` is exit
+/// 44.
 #[must_use]
 pub fn answer(recovery: Recovery, failures: &[Failure]) -> RecoverAnswer {
     let refused = match recovery {

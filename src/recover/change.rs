@@ -1,4 +1,4 @@
-//! What a rule makes of the steps of a plan.
+//! A rule's changes to the steps of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_plan::{Step, StepIndex};
@@ -6,7 +6,7 @@ use vplan_plan::{Step, StepIndex};
 /// The steps of a plan after a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Ids of steps that are gone, in the order of the plan before.
+    /// Ids of removed steps, in the order of the earlier plan.
     pub dropped: Vec<String>,
     /// All steps, in their new order.
     pub steps: Vec<Step>,

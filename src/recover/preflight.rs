@@ -1,4 +1,4 @@
-//! Finds and repairs what is certain to break before anything runs.
+//! Finds and repairs steps that are certain to fail, before anything runs.
 
 use super::failure::{
     self, AskedKind, Failure, RequestedNames, requested_names, unsupported_words,
@@ -13,8 +13,8 @@ use vplan_plan::digest::{self, Growing};
 use vplan_plan::facts::{Certainty, Fact, FactAnswer, Facts, Question};
 use vplan_plan::{Plan, Step, StepIndex};
 
-/// The extensions from which make's built-in rules build a program, chains included (`make -p -f
-/// /dev/null`): a goal without a rule is made all the same when such a file exists.
+/// The extensions from which make's built-in rules build a program, including chains (`make -p -f
+/// /dev/null`): a goal without a rule is made if such a file exists.
 const IMPLICIT: &[&str] = &[
     "", ".o", ".c", ".cc", ".C", ".cpp", ".p", ".f", ".F", ".m", ".r", ".s", ".S", ".mod", ".sh",
     ".y", ".l", ".w", ",v",
@@ -125,7 +125,7 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
 pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
-    // Most plans have no conjunction, so that there is nothing to try on a copy.
+    // Most plans have no conjunction, so nothing must be tried on a copy.
     if plan.steps.iter().any(|step| step.unsupported.is_some()) {
         // The copy is not returned, so it needs no digest.
         let copy = || Plan {
@@ -463,7 +463,7 @@ mod tests {
             (known(&repaired), repaired.digest),
             (vec![scripts.clone(), base], None)
         );
-        // Facts that became known since then count.
+        // Facts that became known later count.
         let mut old = sealed;
         old.facts = vec![Fact {
             answer: FactAnswer::Word(Certainty::Unknown),

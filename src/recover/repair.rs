@@ -15,10 +15,10 @@ pub enum Recovery {
     Rewritten {
         /// The repaired plan.
         plan: Box<Plan>,
-        /// The trace of what was done.
+        /// The record of the rewrite.
         rewrite: Rewrite,
     },
-    /// A rule fired, but may not be applied: the reason, for people. Several rules give several
+    /// A rule matched, but must not be applied: the reason, for people. Several rules give several
     /// reasons.
     Refused(Vec<Refusal>),
     /// No rule applies to these failures.
@@ -26,8 +26,8 @@ pub enum Recovery {
 }
 
 /// Applies the first applicable rule to the failures, once; the caller repeats it until none
-/// applies. The result depends on the set of failures, not on their order; failures of steps that
-/// the plan does not have are ignored.
+/// applies. The result depends on the set of failures, not on their order. Failures of steps
+/// outside of the plan are ignored.
 #[must_use]
 pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let positions = plan.positions();

@@ -1,4 +1,4 @@
-//! Applies a rule's change to a plan, measures it, and decides which evidence is kept.
+//! Applies a rule's change to a plan, measures it, and selects the evidence that stays valid.
 
 pub use super::change::Change;
 use super::failure::{Failure, sequence};
@@ -61,7 +61,7 @@ pub struct Measure {
     pub unsupported: usize,
     /// Steps.
     pub steps: usize,
-    /// Pairs of a cleanup and a later presence check of what it removes.
+    /// Pairs of a cleanup and a later check for a file that it removes.
     pub misplaced: usize,
 }
 
@@ -88,8 +88,8 @@ fn weight(unsupported: &Unsupported) -> usize {
     1 + unsupported.chain.iter().map(part).sum::<usize>()
 }
 
-/// Checks that a plan may be run: ids are unique, every predecessor exists and comes before, and
-/// the digest, if there is one, is right.
+/// Checks that a plan may be run. Ids must be unique, every predecessor must exist and come before,
+/// and the digest, if there is one, must be right.
 ///
 /// # Errors
 /// The violated rule.

@@ -372,7 +372,7 @@ impl<'a> Folders<'a> {
         (message, help)
     }
 
-    /// Whether the commit that the change is compared with had such a folder.
+    /// Whether the base commit had such a folder.
     fn had(&self, query: &FolderQuery) -> bool {
         let files = self.before().map(|commit| files_of(self.git, &commit));
         files.is_some_and(|files| files.is_ok_and(|files| !in_listing(query, &files).is_empty()))
@@ -435,7 +435,7 @@ pub(crate) fn in_listing(query: &FolderQuery, files: &[RepoPath]) -> BTreeSet<Re
     found.into_iter().filter(is_whole).collect()
 }
 
-/// The folders that a commit had, of those that a contract asks for.
+/// Returns the folders of a commit that a contract asks for.
 ///
 /// # Errors
 /// The commit cannot be listed.

@@ -39,14 +39,14 @@ pub const NO_FILE: Code = Code("vplan::load::import_no_file");
 pub const UNREADABLE: Code = Code("vplan::load::import_unreadable");
 /// `std:NAME@VERSION` that is not shipped.
 pub(crate) const UNKNOWN_STD: Code = Code("vplan::load::import_unknown_std");
-/// The codes of what is wrong with an import alone.
+/// The codes of errors in an import alone.
 pub const CODES: [Code; 5] = [MISSING, OUTSIDE, NO_FILE, UNREADABLE, UNKNOWN_STD];
 
 /// The sources of imported files.
 pub struct From<'a> {
     /// The repository's root.
     pub root: &'a Path,
-    /// Git, or why there is none.
+    /// Git, or the reason why it is not available.
     pub git: Result<&'a Git, &'a GitError>,
     /// The revision that the contract was read from, if not the work tree.
     pub revision: Option<&'a Oid>,
@@ -60,7 +60,7 @@ pub struct From<'a> {
 
 /// The result of reading a contract's imports.
 pub struct Followed {
-    /// The contract with all of them in it; `None` when that would be too large.
+    /// The contract with all imports inserted; `None` if that would be too large.
     pub draft: Option<Draft>,
     /// The files of other repositories, in the order in which they were met.
     pub origins: Vec<GitOrigin>,
@@ -189,7 +189,7 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        // A file that imports itself on the way is reported as such later.
+        // A file that imports itself indirectly is reported as such later.
         if let Some((_, index)) = self.reading.iter().find(|(on, _)| *on == source) {
             return Some(*index);
         }
@@ -262,7 +262,7 @@ impl Reader<'_, '_> {
         Some(index)
     }
 
-    /// Returns the text of a file, which is read once; reports why there is none.
+    /// Returns the text of a file, which is read once; reports an error.
     fn source_of(&mut self, source: &Source, place: Place) -> Option<SourceId> {
         if let Some(id) = self.texts.get(source) {
             return Some(*id);

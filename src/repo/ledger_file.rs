@@ -30,7 +30,7 @@ const LOCK: &str = "ledger.lock";
 const ASIDE: &str = "ledger.damaged";
 /// Size limit of the ledger, in bytes.
 const MOST: u64 = 64 << 20;
-/// The time that a writer waits for others. One that reads many files holds the ledger for seconds.
+/// The time that a writer waits for others. One that reads many files locks the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The interval at which a waiting writer tries again.
 const LOOK: Duration = Duration::from_millis(5);

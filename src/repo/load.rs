@@ -26,7 +26,7 @@ use vplan_os::files::may_lead_into;
 /// The default path of a contract.
 pub const DEFAULT_CONTRACT: &str = "contracts/verify.vplan";
 
-/// The codes of what makes a contract unreadable, imported or not.
+/// The codes of errors that make a contract unreadable, imported or not.
 pub const CODES: [Code; 2] = [NOT_UTF8, TOO_LARGE];
 
 /// The repository that vplan works in.
@@ -35,14 +35,14 @@ pub struct Site {
     /// The repository's root: git's, or without git the nearest directory with a contract, or the
     /// one vplan started in.
     pub root: PathBuf,
-    /// The repository that records and state are of: the root, but in a checkout of what is staged.
+    /// The repository of records and state: the root, unless that is a checkout of staged files.
     pub home: PathBuf,
-    /// Git, or why there is none. Only some requests need it.
+    /// Git, or the reason why it is not available. Only some requests need it.
     pub git: Result<Git, GitError>,
 }
 
 impl Site {
-    /// Whether the root is a checkout of what is staged.
+    /// Whether the root is a checkout of staged files.
     #[must_use]
     pub fn is_checkout(&self) -> bool {
         self.root != self.home
@@ -89,8 +89,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// Errors and warnings.
     pub diagnostics: Diagnostics,
-    /// The files of other repositories that it imports, in the order of reading: what a lock must
-    /// pin.
+    /// The files of other repositories that it imports, in the order of reading; a lock must pin
+    /// them.
     pub origins: Vec<GitOrigin>,
     /// Its own imports: the name after `as`, and what is imported.
     pub imports: Vec<(Option<String>, String)>,
@@ -101,7 +101,7 @@ pub struct Loaded {
     pub drift: bool,
 }
 
-/// The reason why there is no contract. An invalid one is none of these.
+/// The reason why no contract was read. An invalid contract is not among these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The directory to work in cannot be entered.
@@ -125,7 +125,7 @@ pub enum LoadError {
     /// The contract is tracked, and the sparse checkout leaves it out. An error in every mode.
     #[error("`{0}` is outside the sparse checkout")]
     Sparse(RepoPath),
-    /// The revision of `--contract-from` has no such file.
+    /// The revision of `--contract-from` lacks the file.
     #[error("`{}` has no contract at `{path}`", visible(.revision.as_bytes()))]
     MissingIn {
         path: RepoPath,
@@ -258,7 +258,7 @@ pub struct ContractRequest<'a> {
 /// other repositories.
 ///
 /// # Errors
-/// There is none, or it cannot be read. An invalid one is an `Ok` without a contract.
+/// The file is missing, or cannot be read. An invalid contract is an `Ok` without a contract.
 pub fn load(
     site: &Site,
     wanted: &ContractRequest<'_>,
@@ -367,8 +367,7 @@ pub fn decode(
         Ok(text) => Some(sources.add(Source::new(path.to_string(), text))),
         Err(e) => {
             let at = e.valid_up_to();
-            // The position in the text as it is kept, without its byte-order mark and carriage
-            // returns.
+            // The position in the stored text, without the byte-order mark and carriage returns.
             let before = bytes
                 .get(..at)
                 .map(String::from_utf8_lossy)
@@ -396,7 +395,7 @@ pub fn decode(
 pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
     let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
     let outside = || LoadError::Outside(shown(given));
-    // An absolute path is accepted when it lies inside.
+    // An absolute path is accepted if it is inside.
     let relative = if given.is_absolute() {
         let parent = given
             .parent()
@@ -450,7 +449,7 @@ const PREDECESSORS: &[&str] = &[
     ".acode/config.yml",
 ];
 
-/// Returns those of them that are there.
+/// Returns those of them that exist.
 fn predecessors(root: &Path) -> Vec<&'static str> {
     let is_file = |path: &&&str| {
         let found = root.join(path).symlink_metadata();

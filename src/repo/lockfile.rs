@@ -102,7 +102,7 @@ pub fn replace<E: From<BesideError>>(
                 std::thread::sleep(Duration::from_millis(5))
             }
             Err(Errno::WOULDBLOCK) => return Err(BesideError::Busy(path.clone()).into()),
-            // A file system without locks: the rename alone keeps the file whole.
+            // The file system has no locks: the rename alone keeps the file complete.
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => break,
             Err(e) => return Err(unwritable(e.into()).into()),
         }

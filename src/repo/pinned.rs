@@ -26,7 +26,7 @@ pub(crate) const CACHE_TAMPERED: Code = Code("vplan::lock::cache_tampered");
 pub const CACHE: Code = Code("vplan::lock::cache");
 /// The fetched bytes are not the pinned ones.
 pub const CHANGED: Code = Code("vplan::lock::changed");
-/// It would have to be fetched, and `--offline` forbids it.
+/// It must be fetched, which `--offline` forbids.
 pub(crate) const OFFLINE: Code = Code("vplan::lock::offline");
 /// The lock has mistakes.
 pub(crate) const INVALID: Code = Code("vplan::lock::invalid");
@@ -84,8 +84,8 @@ impl Pins for Pinned<'_> {
     }
 }
 
-/// Reads bytes that are pinned by the lock next to a contract. The lock is read on the first
-/// import: most contracts have none.
+/// Reads the bytes that the lock next to a contract pins. The lock is read on the first import,
+/// since most contracts have none.
 #[derive(Debug)]
 pub struct PinnedImports<'a> {
     site: &'a Site,
@@ -101,8 +101,7 @@ pub struct PinnedImports<'a> {
 }
 
 impl<'a> PinnedImports<'a> {
-    /// Makes it unread. `path`: the lock; `revision`: where it is read from, if not from the work
-    /// tree.
+    /// Makes it without reading. `path`: the lock; `revision`: its source, if not the work tree.
     #[must_use]
     pub fn new(
         site: &'a Site,
@@ -207,13 +206,13 @@ impl Pins for PinnedImports<'_> {
     }
 }
 
-/// Reads pinned bytes where there are any, else fetches them: for `vplan lock` alone.
+/// Reads pinned bytes if there are any, or fetches them: for `vplan lock` alone.
 #[derive(Debug)]
 pub struct Fetching<'a> {
     /// The lock before.
     pub lock: &'a Lock,
     pub store: &'a Store,
-    /// Fetches; none with `--offline`, or the reason why git cannot.
+    /// The fetcher; `None` with `--offline`, or the reason why git cannot fetch.
     pub fetcher: Option<Result<Fetcher, PinError>>,
     /// `--max-file`, in bytes.
     pub max_file: u64,

@@ -1,5 +1,5 @@
-//! Checks whether the files of a contract are the same as at a commit, without a process of git
-//! where possible.
+//! Checks whether the files of a contract are the same as at a commit, without a process of git if
+//! possible.
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub struct Since<'a> {
     /// Called as the last resort.
     pub git: &'a Git,
     pub commit: &'a Oid,
-    /// All that differs between the commit and the work tree, if that is what the changed files
-    /// are.
+    /// All differences between the commit and the work tree, if the changed files are exactly
+    /// these.
     pub changes: Option<&'a ChangeSet>,
     /// The state directory for stored answers, if there is one.
     pub state: Option<&'a StateDir>,

@@ -56,7 +56,7 @@ pub const CODES: &[Code] = &[
 /// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The diagnostics. What is missing is a warning, since it may be added later.
+    /// The diagnostics. A missing file is a warning, since it may be added later.
     pub found: Diagnostics,
     /// The parts that could not be examined, a sentence each.
     pub notes: Vec<String>,
@@ -176,8 +176,7 @@ fn step(check: &Check) -> Option<Step> {
     })
 }
 
-/// Reports globs that select nothing. The error is git's, which is not called when there is no
-/// glob.
+/// Reports globs that select nothing. The error is git's, which is not called without globs.
 fn globs(
     site: &Site,
     contract: &Contract,
@@ -214,7 +213,7 @@ fn globs(
         places.entry(text).or_default().push(place);
     }
     let idle = idle(places.keys().map(|text| (*text).to_owned()), &files);
-    // The most frequent mistakes: globs are anchored at the root, and select files only.
+    // These errors are frequent: globs are anchored at the root, and select files only.
     let anywhere = |text: &str| format!("**/{text}");
     let within = |text: &str| format!("{text}/**");
     let others = idle.iter().flat_map(|text| [anywhere(text), within(text)]);
@@ -270,8 +269,8 @@ fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
         .collect()
 }
 
-/// Returns the globs that are meant to select files of the repository. Files that a check produces,
-/// cleans, requires or reports may not exist yet, and an exclusion may well exclude nothing.
+/// Returns the globs that should select files of the repository. Files that a check produces,
+/// cleans, requires or reports may not exist yet, and an exclusion may exclude nothing.
 fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
     folders::sels(draft)
         .into_iter()
@@ -283,7 +282,7 @@ fn selecting(draft: &Draft) -> Vec<(&str, Place)> {
         .collect()
 }
 
-/// Reports scripts and goals that are known for certain not to be declared.
+/// Reports scripts and goals that are certainly not declared.
 fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) {
     let plan = Plan {
         steps: checks.iter().map(|(_, step)| step.clone()).collect(),

@@ -18,8 +18,8 @@ pub enum Use {
     /// They replace steps.
     #[default]
     Reuse,
-    /// Every step runs; passes are kept for later (`--no-cache`, and rounds that count towards more
-    /// than one confirmation).
+    /// Every step runs; passes are cached for later (`--no-cache`, and rounds that count towards
+    /// more than one confirmation).
     Keep,
     /// Every step runs, and is compared with the pass that would have replaced it (`--confirm`).
     Confirm,
@@ -37,16 +37,16 @@ pub enum Why {
     /// It was tried before in this run.
     #[error("it was tried before in this run")]
     Again,
-    /// An earlier step of the plan may remove what it makes.
+    /// An earlier step of the plan may remove its outputs.
     #[error("`{0}` before it cleans what it produces")]
     Cleaned(String),
-    /// A step before it ran, and may have changed what no `inputs` name.
+    /// A step before it ran, and may have changed files that no `inputs` name.
     #[error("`{0}` before it ran, and not all that it may have made is among the inputs")]
     Ran(String),
     /// Its inputs cannot be read reliably.
     #[error("{0}")]
     Unsteady(String),
-    /// The caller wants it to run.
+    /// The caller requests a run.
     #[error("earlier results are not used in this run")]
     NotWanted,
     /// No earlier pass is stored.
@@ -55,7 +55,7 @@ pub enum Why {
     /// There is one, with another key.
     #[error("since its last pass, {0}")]
     Differs(Difference),
-    /// It passed from what others had left, and changed that.
+    /// It passed with files that others had left, and changed them.
     #[error(
         "its last pass began with `{0}` as another run left it, and changed it: it passes once more"
     )]
@@ -63,7 +63,7 @@ pub enum Why {
     /// A file that it writes counts as a change of the tree now.
     #[error("`{0}`, which it writes, is no file that git ignores")]
     NotIgnored(RepoPath),
-    /// The kept entry is damaged.
+    /// The cached entry is damaged.
     #[error("what was kept of an earlier pass is damaged")]
     Damaged,
     /// A product of it is missing or different.
@@ -105,7 +105,7 @@ pub struct Past {
 /// Checks whether an earlier pass can replace a step at all.
 ///
 /// # Errors
-/// The reason why none can.
+/// The reason why no pass can.
 pub fn eligible(step: &Step) -> Result<(), Why> {
     if step.inputs.is_none() {
         return Err(Why::NoInputs);
@@ -197,8 +197,7 @@ pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Res
     }
 }
 
-/// Whether a step declares what it makes, and another depends on all of that. Undecided counts as
-/// no.
+/// Whether a step declares its outputs, and another depends on all of them. Undecided counts as no.
 pub fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
     if maker.produces.is_empty() {
         return false;
@@ -224,7 +223,7 @@ pub fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
 }
 
 /// Checks whether an earlier pass replaces a step with these parts. `product` reads a file that the
-/// step made; `is_ignored`: whether git ignores a file and tracks none at its place.
+/// step made; `is_ignored`: whether git ignores a file, and tracks none at its path.
 ///
 /// # Errors
 /// The reason why it does not.

@@ -1,4 +1,4 @@
-//! The record that is kept of a pass, and how a damaged one is recognised.
+//! The cached record of a pass, and the detection of damage.
 
 use super::key::{Parts, Print};
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl KeptPass {
         }
     }
 
-    /// Returns the same pass, kept for the state that it left. Each names the other.
+    /// Returns the same pass, cached for the state that it left. Each names the other.
     #[must_use]
     pub fn left(&mut self, parts: Parts) -> Self {
         let key = parts.key();
@@ -76,8 +76,8 @@ impl KeptPass {
         }
     }
 
-    /// Returns the file's bytes: the digest on a line of its own, then the canonical form and a
-    /// line feed.
+    /// Returns the file's bytes: the digest on a separate line, then the canonical form and a line
+    /// feed.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = to_canonical(self);
@@ -142,7 +142,7 @@ mod tests {
             enforced: list.to_vec(),
             ..plain.clone()
         };
-        // Keys from before there were levels stay.
+        // Keys from before there were levels stay the same.
         let text = serde_json::to_string(&plain).unwrap();
         assert!(!text.contains("enforced"), "{text}");
         assert_eq!(enforced(&[]).key(), plain.key());

@@ -32,7 +32,7 @@ pub struct Print {
 }
 
 impl Print {
-    /// Returns one digest of all of it.
+    /// Returns one digest of everything.
     #[must_use]
     pub fn digest(&self) -> Digest {
         FileSet::of([(&RepoPath::root(), self)]).digest
@@ -262,7 +262,7 @@ impl Order {
         all_before(&self.direct, step)
     }
 
-    /// Like [`Order::before`] without those that only prepare: what they leave is an input like any
+    /// Like [`Order::before`], without steps that only prepare: their outputs are inputs like any
     /// other.
     #[must_use]
     pub fn bound_before(&self, step: StepIndex) -> BTreeSet<StepIndex> {

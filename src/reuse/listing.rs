@@ -10,13 +10,13 @@ use vplan_check::difference::FileChange;
 /// Maximum number of files in a list; a longer list is not stored.
 pub const MOST_LISTED: usize = 100_000;
 const MAGIC: &[u8] = b"vplan files 1\n";
-/// The length of what follows a path: a digest, and whether passes wrote it.
+/// The size of the data after a path: a digest, and whether passes wrote the file.
 const FIXED: usize = 32 + 1;
 
 /// A file of a [`Listing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {
-    /// Whether passes of the step, and none but them, have given it its content.
+    /// Whether only passes of the step have written its content.
     pub own: bool,
     /// The digest of its [`Print`].
     pub print: Digest,
@@ -46,8 +46,8 @@ impl Listing {
         found.ok()
     }
 
-    /// Marks what passes of the step wrote: the files that this pass touched, and those that an
-    /// earlier pass wrote (`then`) and that are as it left them.
+    /// Marks the files that passes of the step wrote: those that this pass touched, and those that
+    /// an earlier pass wrote (`then`), if they are unchanged.
     #[must_use]
     pub fn with_output(mut self, touched: &[TouchedFile], then: Option<&Listing>) -> Self {
         let mut then = then.into_iter().flat_map(|then| &then.files).peekable();
@@ -72,8 +72,8 @@ impl Listing {
         listed.is_some_and(|(_, file)| file.own && file.print == print.digest())
     }
 
-    /// Returns what became of these files since, in byte order of the paths. `now`: the same files,
-    /// as they are.
+    /// Returns the changes of these files since, in byte order of the paths. `now`: the same files
+    /// at present.
     #[must_use]
     pub fn changes(&self, now: &Listing) -> Vec<(RepoPath, FileChange)> {
         let (mut list, mut then) = (Vec::new(), self.files.iter().peekable());
@@ -177,7 +177,7 @@ mod tests {
         for end in 0..bytes.len() {
             let torn = &bytes[..end];
             assert_eq!(Listing::decode(&digest, torn), None, "torn at {end}");
-            // Also where its name fits: no bytes make it panic.
+            // Even with a fitting name: no bytes make it panic.
             let read = Listing::decode(&Digest::of(torn), torn);
             assert!(read.is_none_or(|l| l.files.len() < 2), "torn at {end}");
         }

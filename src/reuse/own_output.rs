@@ -15,8 +15,8 @@ use super::listing::Listing;
 pub use super::touched::TouchedFile;
 use vplan_base::path::RepoPath;
 
-/// Checks that a step may have written all these files. `is_ignored`: whether git ignores a file and
-/// tracks none at its place.
+/// Checks that a step may have written all these files. `is_ignored`: whether git ignores a file,
+/// and tracks none at its path.
 ///
 /// # Errors
 /// The first file that it must not write. Symlinks are never allowed, since they lead to other

@@ -66,7 +66,7 @@ impl SharedParts {
 const EXECUTABLE: u32 = 0o755;
 const PLAIN: u32 = 0o644;
 
-/// Returns what is the same of a file on every machine that has it.
+/// Returns the properties of a file that are equal on every machine.
 #[must_use]
 pub fn portable(print: &Print) -> Print {
     let is_executable = print.mode & 0o100 != 0;
@@ -76,7 +76,8 @@ pub fn portable(print: &Print) -> Print {
     }
 }
 
-/// Returns the digest of files that may be on any machine. `held`: that of what `unchanged` selects.
+/// Returns the digest of files that may be on any machine. `held`: that of the files of
+/// `unchanged`.
 #[must_use]
 pub fn files<'p>(
     files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>,
@@ -146,7 +147,7 @@ impl SharedPass {
         }
     }
 
-    /// Returns the record's bytes: the canonical form on a line of its own, then the signature.
+    /// Returns the record's bytes: the canonical form on a separate line, then the signature.
     #[must_use]
     pub fn encode(&self, signer: &Signer) -> Vec<u8> {
         signer

@@ -8,11 +8,11 @@ use vplan_base::canon::Digest;
 
 /// The name of the procedure, in the line of a signature.
 const PROCEDURE: &str = "ed25519";
-/// Where a PEM block begins and ends.
+/// The start and the end of a PEM block.
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 
-/// What signs: a private key.
+/// A private key for signing.
 #[derive(Debug)]
 pub struct Signer(SigningKey);
 
@@ -26,7 +26,7 @@ pub enum Untrusted {
     /// The line of the signature is missing.
     #[error("it is not signed")]
     Unsigned,
-    /// The key is none of those that are trusted.
+    /// The key is not trusted.
     #[error("the key {0} that signed it is not trusted")]
     UnknownKey(String),
     /// The signature is another text's.

@@ -65,7 +65,7 @@ impl From<DriveError> for Unanswered {
 /// folder `work` with the files of the step.
 ///
 /// # Errors
-/// There is no answer.
+/// No answer was written.
 pub fn execute(order: &Path) -> Result<(), Unanswered> {
     let no_order = |why: String| Unanswered::NoOrder(why);
     let bytes = read_plain(order, MOST);

@@ -137,8 +137,8 @@ mod tests {
         }
     }
 
-    /// Returns the atoms of two selections: whether there are paths in both, in the first alone, in
-    /// the second alone, in none, and an example of each.
+    /// Returns the atoms of two selections. They tell whether there are paths in both, in the first
+    /// alone, in the second alone, and in none, with an example of each.
     fn compared(a: &[&str], b: &[&str]) -> [Option<String>; 4] {
         let (a, b) = (selection(a), selection(b));
         let found = atoms(

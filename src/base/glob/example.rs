@@ -5,7 +5,7 @@ use super::automaton::machine::{Letters, Piece, pieces};
 use super::pattern::Class;
 
 impl Glob {
-    /// Returns some paths that the glob selects, shortest first for each alternative: `**` becomes
+    /// Returns some paths that the glob selects, shortest first for each alternative. `**` becomes
     /// nothing or a filler, `*` and `?` its first letter.
     #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {

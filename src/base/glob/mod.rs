@@ -79,7 +79,7 @@ impl Glob {
         anchors
     }
 
-    /// Whether it may select something below a directory, as far as the directory's own name tells.
+    /// Whether it may select something below a directory, judging by the directory's own name.
     #[must_use]
     pub fn reaches_below(&self, dir: &RepoPath) -> bool {
         dir.is_root()

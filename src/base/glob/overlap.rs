@@ -125,7 +125,7 @@ pub struct Shape<'g> {
 }
 
 impl<'g> Shape<'g> {
-    /// Prepares what each comparison needs.
+    /// Prepares the data for comparisons.
     #[must_use]
     pub fn new(glob: &'g Glob) -> Self {
         Self {
@@ -148,7 +148,7 @@ impl<'g> Shape<'g> {
             .any(|a| other.alternatives.iter().any(|b| both(a, b)))
     }
 
-    /// Returns the directories, each name closed by `/`, that every path must lie in or be, one for
+    /// Returns the directories, each name closed by `/`, that every path must be or be in, one for
     /// each alternative.
     fn directories(&self) -> impl Iterator<Item = Vec<u8>> {
         let closed = |prefix: &[u8]| {
@@ -164,7 +164,7 @@ impl<'g> Shape<'g> {
     }
 }
 
-/// Compares by the literal beginnings and ends. `None` where they do not decide.
+/// Compares by the literal beginnings and ends. `None` if they do not decide.
 fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
     if a.rest.is_empty() {
         return Some(b.matches(&a.prefix));
@@ -186,8 +186,8 @@ fn at_a_glance(a: &Pattern, b: &Pattern) -> Option<bool> {
         return Some(false);
     }
     let all_below = |a: &Pattern, b: &Pattern| {
-        // `x/**` has all of `x/y/…`; `x/**/…` goes on from any end of `x/y/**`; `p*` and `*q` have
-        // `pq`.
+        // `x/**` includes all of `x/y/…`; `x/**/…` continues from any end of `x/y/**`; `p*` and
+        // `*q` share `pq`.
         let goes_on =
             matches!(&*a.rest, [Segment::Any, ..]) && matches!(b.rest.last(), Some(Segment::Any));
         let joins = a.prefix == b.prefix
@@ -275,7 +275,7 @@ fn takes<'a>(machine: &Machine<'a>, token: Token) -> Takes<'a> {
 /// Whether there is a character that both accept.
 fn share(a: Takes, b: Takes) -> bool {
     match (a, b) {
-        // An empty class is not expected: its first member exists whatever it is.
+        // Empty classes do not occur, so there is a first member.
         (Takes::Any, _) | (_, Takes::Any) => true,
         (Takes::Char(a), Takes::Char(b)) => a == b,
         (Takes::Char(c), Takes::Class(class)) | (Takes::Class(class), Takes::Char(c)) => {
@@ -294,7 +294,7 @@ fn share(a: Takes, b: Takes) -> bool {
     }
 }
 
-/// Whether every character of a range lies in one of the others.
+/// Whether every character of a range is in one of the others.
 fn is_covered((from, to): (char, char), ranges: &[(char, char)]) -> bool {
     let mut sorted = ranges.to_vec();
     sorted.sort_unstable();

@@ -95,7 +95,7 @@ struct Piece {
 /// The alternatives of the text between two borders.
 type Alternatives = Vec<Vec<Piece>>;
 
-/// An open brace: its place, what precedes it, its alternatives so far.
+/// An open brace: its position, the text before it, and its alternatives so far.
 struct Open {
     at: usize,
     before: Alternatives,
@@ -250,7 +250,7 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, SyntaxE
     }
 }
 
-/// Reads the class whose `[` is at `start`; its length includes its `]`.
+/// Parses the class whose `[` is at `start`; its length includes its `]`.
 fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
     let unclosed = || {
         let fault = SyntaxError::new(start, start + 1, "`[` is not closed");
@@ -281,7 +281,7 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
             '\\' => escaped(text, at, chars.next().map(|(_, c)| c))?,
             c => c,
         };
-        // A `-` in front of `]` is a member, any other one after a member makes a range.
+        // A `-` before `]` is a member; any other one after a member makes a range.
         let mut ahead = chars.clone();
         let last = match (ahead.next(), ahead.next()) {
             (Some((_, '-')), Some((_, c))) if c != ']' => {
@@ -364,7 +364,7 @@ fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> SyntaxError {
     } else {
         SyntaxError::new(start, end, "a segment of this glob is empty")
     };
-    // `src/{api,}/x` was hardly meant to select nothing in `src`, and taking the slash away would
+    // `src/{api,}/x` was hardly meant to select nothing in `src`, and removing the slash would
     // select `src/apix`.
     if text
         .get(..start)
@@ -407,7 +407,7 @@ fn segment(
                 ..
             },
         ] => {
-            // Together with the segment in front, which it takes away.
+            // Together with the segment before it, which it removes.
             let before = pieces.get(..offset.saturating_sub(1)).unwrap_or_default();
             let before = before
                 .rsplit(|p| matches!(p.leaf, Leaf::Slash))
@@ -470,7 +470,7 @@ fn segment(
     Ok(Segment::Wild(parts.into()))
 }
 
-/// Makes the fault of a segment that holds `**` and more; the stars begin at `first`.
+/// Makes the error of a segment with `**` and other characters; the stars begin at `first`.
 fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
     let count = leaves
         .iter()

@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// One alternative of a glob, its braces expanded: literal segments, then any others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    /// The literal segments in front, joined by `/`. Empty when the first segment is not literal.
+    /// The literal segments at the beginning, joined by `/`. Empty if the first segment is not
+    /// literal.
     pub(crate) prefix: Box<[u8]>,
     /// The segments after the prefix; the first of them is not literal, no two `**` are adjacent.
     pub(crate) rest: Box<[Segment]>,
@@ -15,7 +16,7 @@ pub(crate) struct Pattern {
 /// One segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// `**`: any number of segments, none included.
+    /// `**`: any number of segments, including none.
     Any,
     /// Exactly this name.
     Literal(Box<[u8]>),
@@ -39,7 +40,7 @@ pub(crate) enum Part {
 /// A set of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
-    /// Whether it holds all characters but those of `ranges`.
+    /// Whether it contains all characters except those of `ranges`.
     pub(crate) negated: bool,
     /// First and last character of each range.
     pub(crate) ranges: Vec<(char, char)>,
@@ -184,7 +185,7 @@ fn matches_name(parts: &[Part], name: &[u8]) -> bool {
             }
             [] => {}
         }
-        // A star takes whole characters: half of one would let a class see its second byte as an
+        // A star takes whole characters: otherwise a class could match the second byte as an
         // invalid one.
         let Some((after, from)) = retry else {
             return false;
@@ -229,7 +230,7 @@ pub(super) fn first_char(name: &[u8]) -> Option<(Option<char>, &[u8])> {
     valid.or(Some((None, behind)))
 }
 
-/// Returns the first segment, and what follows its `/`.
+/// Returns the first segment, and the text after its `/`.
 fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     let end = path.iter().position(|b| *b == b'/').unwrap_or(path.len());
     match path.split_at_checked(end) {

@@ -1,5 +1,5 @@
-//! Matches a path against several patterns at once, where no index separates them. The only file
-//! that calls `globset`.
+//! Matches a path against several patterns at once, if no index separates them. The only file that
+//! calls `globset`.
 //!
 //! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for
 //! ten. Literals, `*` and `**` mean the same to them (but for `x/**`, which is given as two globs);
@@ -10,7 +10,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Patterns compiled together, each known by a number of the caller's.
+/// Patterns compiled together, each identified by a number of the caller's.
 #[derive(Debug)]
 pub(crate) struct PatternSet {
     set: GlobSet,
@@ -20,7 +20,7 @@ pub(crate) struct PatternSet {
 }
 
 impl PatternSet {
-    /// Whether a set can hold a pattern.
+    /// Whether a set can contain a pattern.
     pub(crate) fn holds(pattern: &Pattern) -> bool {
         let plain = |part: &Part| matches!(part, Part::Star | Part::Text(_));
         pattern.rest.iter().all(|segment| match segment {

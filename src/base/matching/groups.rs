@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn group_files(selections: &[&Selection], changes: &ChangeSet) -> Vec<u32> {
     let blocks = Matcher::new(selections).watch(changes);
-    // The lists of all files one after another: those of a file end where those of the next begin.
+    // The lists of all files one after another: the list of a file ends where the next one begins.
     let mut ends = vec![0_usize; changes.len() + 1];
     for file in blocks.iter().flat_map(SeenBlock::files) {
         if let Some(count) = ends.get_mut(file) {

@@ -17,7 +17,7 @@ const CROWD: u32 = 8;
 /// the gain is lost).
 const SET_SIZE: usize = 128;
 
-/// Globs by what a path must have for them to match it.
+/// Globs, by a property that matching paths must have.
 #[derive(Default)]
 pub(super) struct Index<'g> {
     /// The whole path: `package.json`.
@@ -30,10 +30,10 @@ pub(super) struct Index<'g> {
     pub(super) name: Keys<'g>,
     /// The end of the last segment, from one of its dots on: `**/*.rs`. Hashed from its end.
     pub(super) suffix: Keys<'g>,
-    /// A piece of text that some segment has: `**/*-worker-*`. Only for what would be crowded
-    /// under the keys above.
+    /// A piece of text in some segment: `**/*-worker-*`. Only for globs that would be crowded under
+    /// the keys above.
     pub(super) gram: Keys<'g>,
-    /// The first entry of the globs that have no such key.
+    /// The first entry of the globs without such a key.
     pub(super) rest: Option<u32>,
     pub(super) entries: Vec<IndexEntry<'g>>,
     /// Patterns that share an entry, since there are many under one key.
@@ -157,7 +157,7 @@ impl<'g> Index<'g> {
         best
     }
 
-    /// Groups the patterns of one key where there are many.
+    /// Groups the patterns of one key if there are many.
     fn group(&mut self) {
         for kind in [
             Kind::Tree,

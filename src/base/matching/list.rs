@@ -57,7 +57,7 @@ impl<'g> Lists<'g> {
         this
     }
 
-    /// Returns where the children of a list begin, and the children.
+    /// Returns the position of a list's children, and the children.
     pub(super) fn children_of(&self, list: u32) -> (usize, &[Child]) {
         let Some(List { from, to, .. }) = self.lists.get(list as usize) else {
             return (0, &[]);
@@ -172,7 +172,7 @@ impl Users {
         };
         let mut starts = vec![0_u32; nodes + 1];
         for (node, _) in uses() {
-            // Counted one place ahead, so that the running sum is where each node's users begin.
+            // Counted one place ahead, so that the running sum is the start of each node's users.
             if let Some(count) = starts.get_mut(node as usize + 1) {
                 *count += 1;
             }

@@ -16,7 +16,7 @@ pub const SHOWN: usize = 20;
 pub struct Hits {
     /// How many files are selected, also those not in `first`.
     pub count: u64,
-    /// The first of them.
+    /// The first of them, at most [`SHOWN`].
     pub first: Vec<u32>,
 }
 
@@ -70,14 +70,15 @@ pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     selected
 }
 
-/// Selections that are prepared once, for many change sets. A pass costs what it finds, however many
-/// selections there are.
+/// Selections that are prepared once, for many change sets. The cost of a pass depends on the
+/// matches, not on the number of selections.
 pub struct Matcher<'g> {
     lists: Lists<'g>,
     index: Index<'g>,
     /// For each list the selections that it is.
     selections: Vec<Vec<usize>>,
-    /// What the pass before has left, empty: to make it takes longer than a pass over a few files.
+    /// The empty buffers of the previous pass: making them takes longer than a pass over a few
+    /// files.
     tally: Cell<Option<Tally>>,
 }
 
@@ -101,8 +102,8 @@ impl<'g> Matcher<'g> {
         }
     }
 
-    /// Returns what [`match_all`] returns for those of the selections that select a file, each with
-    /// its position, ascending.
+    /// Returns the result of [`match_all`] for each selection that selects a file, with its
+    /// position, ascending.
     #[must_use]
     pub fn matches(&self, changes: &ChangeSet) -> Vec<(usize, Selected)> {
         let lists = &self.lists;
@@ -250,7 +251,7 @@ impl Tally {
                 enqueue(&mut self.queues, &mut self.queued, lists, *list);
             }
         }
-        // A list comes after all lists that it names, also those it excludes.
+        // A list comes after all lists that it names, including excluded ones.
         for level in 0..self.queues.len() {
             let queue = self
                 .queues

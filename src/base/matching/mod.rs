@@ -137,8 +137,7 @@ mod tests {
 
     #[test]
     fn crowds_under_one_key() {
-        // By piece of text, by sets of globset (once the first paths have gone by), one by one
-        // beyond those.
+        // By piece of text; by sets of globset (after the first paths); one by one beyond those.
         let changes = changes((0..290).map(|i| {
             format!(
                 "packages/p{}/src/x{i}y{}-worker-{}.rs",

@@ -15,16 +15,16 @@ pub(super) fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     bytes.into_iter().fold(SEED, |hash, byte| step(hash, *byte))
 }
 
-/// Open addressing from hashes to numbers; the keys themselves are kept by the caller.
+/// Open addressing from hashes to numbers; the caller stores the keys.
 #[derive(Default)]
 pub(super) struct Table {
-    /// A part of the hash, and the number plus one; zero where a slot is free.
+    /// A part of the hash, and the number plus one; zero in a free slot.
     slots: Vec<(u32, u32)>,
     used: usize,
 }
 
 impl Table {
-    /// Finds the number of a key. `same` tells whether a number belongs to exactly this key.
+    /// Finds the number of a key. `same` decides whether a number belongs to exactly this key.
     #[inline]
     pub(super) fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         let (mut slot, tag) = self.place(hash)?;
@@ -41,7 +41,7 @@ impl Table {
 
     /// Inserts a key that is not in the table. `rehash` returns the hash of a number's key.
     pub(super) fn insert(&mut self, hash: u64, number: u32, rehash: impl Fn(u32) -> u64) {
-        // At most half full, so that a search for what is not there ends soon.
+        // At most half full, so that a search for a missing key ends soon.
         if self.slots.len() < 2 * (self.used + 1) {
             let size = (4 * (self.used + 1)).next_power_of_two().max(8);
             let old = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// Returns where a search begins, and the tag that is compared first.
+    /// Returns the start of a search, and the tag that is compared first.
     #[inline]
     fn place(&self, hash: u64) -> Option<(usize, u32)> {
         let last = self.slots.len().checked_sub(1)?;

@@ -10,7 +10,7 @@ const PATIENCE: u32 = 256;
 /// Maximum number of compiled sets, because each may take a megabyte or two.
 const SETS: usize = 8;
 
-/// A walk over paths; in byte order it is fastest, for neighbours share directories, which are
+/// A walk over paths. It is fastest in byte order, because neighbours share directories, which are
 /// looked up once.
 pub(super) struct Walk<'g, 'p> {
     index: &'g Index<'g>,
@@ -59,7 +59,7 @@ impl<'g, 'p> Walk<'g, 'p> {
         }
     }
 
-    /// Calls `found` with the number of each glob that matches the path, once or more. `known` may
+    /// Calls `found` with the number of each glob that matches the path, at least once. `known` may
     /// exempt a glob from being tested again.
     pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
         let index = self.index;
@@ -140,7 +140,7 @@ pub(super) trait Sink {
     fn hit(&mut self, glob: u32);
 }
 
-/// Tests the entries of one key. `end` is where the pattern's prefix ends, when the key was that
+/// Tests the entries of one key. `end`: the end of the pattern's prefix, if the key was that
 /// prefix.
 #[inline]
 fn test(

@@ -56,7 +56,7 @@ pub enum Stopped {
     /// The agent may stop: its work is verified.
     Passed(Box<Report>),
     /// The agent may stop: nothing is left to verify. But earlier rounds failed, so a person must
-    /// be told.
+    /// know.
     Dropped(Box<Report>),
     /// The agent may stop although its work is unverified: a person must look at it.
     GivenUp {

@@ -30,7 +30,7 @@ pub struct About {
     pub asked: Option<Digest>,
     /// The base and the gate that apply to the subject from now on.
     pub began: Option<Began>,
-    /// The reason why a pass does not make it done, where that is not the part that it covered.
+    /// The reason why a pass does not complete it, unless that is the covered part.
     pub because: Option<Because>,
     /// The contract that its next rounds are compared with.
     pub contract: Option<ContractMark>,
@@ -55,9 +55,9 @@ pub enum Scope {
     /// All that applies to it.
     #[default]
     Whole,
-    /// Less than that: such a round is never done.
+    /// A part of it: such a round never completes the subject.
     Part,
-    /// All, and nothing applies to it.
+    /// All of it, and no check applies.
     Nothing,
 }
 

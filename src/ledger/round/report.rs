@@ -1,4 +1,4 @@
-//! Interprets what a round reports about its subject's work.
+//! Interprets the report of a round about its subject's work.
 
 use super::input::{Round, RoundResult, Scope, is_moved};
 use crate::entry::{Status, SubjectEntry};
@@ -14,7 +14,7 @@ pub(super) struct RoundReport {
     pub failure: Option<Digest>,
     /// Whether the caller claims that it is done, for a subject that runs verify.
     pub claimed: bool,
-    /// Whether nothing applies to the whole change.
+    /// Whether no check applies to the whole change.
     pub nothing: bool,
     /// Whether it passed, and covered less than the whole change.
     pub partial: bool,

@@ -231,8 +231,8 @@ fn a_pass_that_is_not_accepted_confirms_nothing() {
     );
 }
 
-/// Checks that a claim neither completes nor confirms, and returns no retries, where a run was a
-/// round or could be one.
+/// Checks that a claim neither completes nor confirms, and returns no retries, if a run was a round
+/// or could be one.
 #[test]
 fn a_word_is_no_evidence() {
     use Decision::{Complete, Fail, Retry, Reverify};
@@ -475,7 +475,7 @@ fn a_pass_makes_earlier_failures_history() {
         }
         ledger.subjects[0].failures.len()
     };
-    // A round by hand clears nothing, a pass does, also one with more to do.
+    // A manual round clears nothing; a pass does, even one with more to do.
     for (then, left) in [
         (RoundResult::ByHand(Status::Continue), 2),
         (RoundResult::ByHand(Status::Done), 2),
@@ -484,7 +484,7 @@ fn a_pass_makes_earlier_failures_history() {
     ] {
         assert_eq!(play(&[red("a"), red("b"), then.clone()]), left, "{then:?}");
     }
-    // A signature counts only where verification failed.
+    // A signature counts only if verification failed.
     let odd = RoundResult::Run {
         exit: 0,
         run_id: "r".into(),
@@ -651,7 +651,7 @@ fn nothing_applies() {
     let (again, got) = nothing(&first, "2");
     assert_eq!((got.decision, got.counter), (Decision::Advance, 0));
     assert_eq!(again.subjects[0].settled, Some(contents("2")));
-    // Work begins, and what was settled no longer is.
+    // Work begins, and the completed subject is open again.
     let (red_now, _) = run(&again, &terms, about(Scope::Whole, "a"), red("x"), "3");
     assert_eq!(red_now.subjects[0].settled, None);
     // The work is stashed: everything is as before.
@@ -669,7 +669,7 @@ fn nothing_applies() {
         (aside.contents.as_ref(), aside.rounds, after.rounds),
         (red_now.contents.as_ref(), 4, 4)
     );
-    // The same after a pass: it goes on, and is confirmed when the files are back.
+    // The same after a pass: it continues, and is confirmed when the files are restored.
     let two = Terms {
         confirmations: 2,
         ..terms

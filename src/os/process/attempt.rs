@@ -56,7 +56,7 @@ pub struct Try<'a, 'f> {
     pub limit_ms: u64,
     /// Whether its effects are observed.
     pub observe: bool,
-    /// Its confinement.
+    /// What the step may access, if it is confined.
     pub confine: Option<&'a Confine>,
 }
 
@@ -336,7 +336,7 @@ pub(super) struct Launch<'a> {
     pub limit_ms: u64,
     /// Whether it is observed.
     pub observe: bool,
-    /// Its confinement.
+    /// What the step may access, if it is confined.
     pub confine: Option<&'a Confine>,
 }
 

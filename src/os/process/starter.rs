@@ -48,7 +48,7 @@ impl Starters {
     /// Has the thread that has the filter of a step do something.
     ///
     /// # Errors
-    /// [`Unconfined::of_error`]: its calls cannot be applied. There is no thread.
+    /// [`Unconfined::of_error`]: its calls cannot be applied. The thread could not be started.
     pub(super) fn confined<T: Send + 'static>(
         &mut self,
         confine: Confine,

@@ -63,7 +63,7 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
     if arguments.next().is_none_or(|first| first != ARGUMENT) || arguments.next().is_some() {
         return None;
     }
-    // There is no output for a message; vplan notices that the socket closes.
+    // A supervisor cannot report this; vplan notices that the socket closes.
     Some(if Supervisor::new().and_then(Supervisor::serve).is_ok() {
         ExitCode::SUCCESS
     } else {

@@ -48,7 +48,7 @@ fn asked(step: &Step, code: FailureCode) -> Option<RequestedNames> {
     requested_names(step).filter(|_| is_missing)
 }
 
-/// The names that the command asks for and the file does not declare.
+/// The names that the command requests and the file does not declare.
 fn undeclared(asked: &RequestedNames, facts: &Facts) -> Option<String> {
     let [now, _] = asked.questions()?;
     let declared: Vec<&str> = match facts.get(&now) {

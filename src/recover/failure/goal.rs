@@ -15,7 +15,7 @@ pub(super) fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
         || all_declared(scene, layer)
 }
 
-/// Whether make's last line reports a recipe that failed, whatever the recipe printed: `make: ***
+/// Whether make's last line reports a failed recipe, whatever the recipe printed: `make: ***
 /// [Makefile:2: lint] Error 1`.
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
     layer.tool == Tool::Make

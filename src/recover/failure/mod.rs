@@ -1,5 +1,5 @@
-//! Classifies why a step failed. A table of rows over all evidence (`causes.table`); structural evidence
-//! first, text last. What a further tool prints is a row there.
+//! Classifies why a step failed, by a table of rows over all evidence (`causes.table`); structural
+//! evidence first, text last. Another tool's output needs only a row there.
 
 mod advice;
 mod goal;

@@ -13,7 +13,7 @@ pub struct RequestedNames {
     pub names: Vec<String>,
     /// The directory of the declaring file, if that is certain.
     pub dir: Option<RepoPath>,
-    /// The names under which such a file is found, or the one that the command gives.
+    /// The possible names of such a file, or the one that the command gives.
     pub files: Vec<String>,
     /// Whether the command names the file.
     pub given: bool,
@@ -28,7 +28,7 @@ pub enum AskedKind {
     Script,
     /// Goals of a makefile.
     MakeGoal,
-    /// Goals of ninja or just, whose files are not read for facts.
+    /// Goals of ninja or just, whose files are not parsed for facts.
     OtherGoal,
 }
 
@@ -69,7 +69,7 @@ impl RequestedNames {
         self.names.iter().filter(missing).cloned().collect()
     }
 
-    /// Returns the possible paths of the declaring file, in the order in which the tool looks.
+    /// Returns the possible paths of the declaring file, in the tool's order.
     #[must_use]
     pub fn paths(&self) -> Vec<RepoPath> {
         let Some(dir) = &self.dir else {
@@ -82,7 +82,7 @@ impl RequestedNames {
     }
 }
 
-/// Returns what a step's command requests by name.
+/// Returns the names that a step's command requests.
 #[must_use]
 pub fn requested_names(step: &Step) -> Option<RequestedNames> {
     layers_of(step).into_iter().find_map(asked_of)

@@ -43,8 +43,7 @@ impl<'a> Scene<'a> {
         match &body {
             Some(body) => layers.extend(invocation::layers_of_body(body)),
             None => {
-                // A runner that is silent, or never prints what it starts: the body may be any
-                // tool.
+                // A runner that is silent, or never prints its command: the body may be any tool.
                 let silent: Vec<Layer> = layers
                     .iter()
                     .filter(|l| l.role == Role::Script)
@@ -138,7 +137,7 @@ pub(super) fn shown(line: &str) -> String {
     visible(line.chars().take(EVIDENCE).collect::<String>().as_bytes())
 }
 
-/// Returns the body of the layer's script, where its runner prints it before it starts it.
+/// Returns the body of the layer's script, if its runner prints it before starting it.
 fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
     let name = layer.asked.first().filter(|_| layer.role == Role::Script)?;
     match layer.tool {

@@ -27,7 +27,7 @@ const GENERATED: [&str; 8] = [
 /// The role of a step for a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// It removes the file and does nothing else.
+    /// It only removes the file.
     Cleanup,
     /// It may make the file. The default.
     Producer,
@@ -94,7 +94,7 @@ pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
     })
 }
 
-/// Counts the pairs of a cleanup and a later presence check of what it removes.
+/// Counts the pairs of a cleanup and a later check for a file that it removes.
 #[must_use]
 pub fn pairs(plan: &Plan) -> usize {
     let checks = plan
@@ -113,8 +113,7 @@ pub fn pairs(plan: &Plan) -> usize {
         .sum()
 }
 
-/// Whether a plan is a list of explicit commands and nothing else: a producer may have run before
-/// it.
+/// Whether a plan is only a list of explicit commands: a producer may have run before it.
 fn is_bare(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
@@ -226,7 +225,7 @@ fn is_clean_name(name: &str) -> bool {
 fn goals(layer: &Layer) -> Part {
     match layer.asked.as_slice() {
         [] => Part::Producer,
-        // `make clean all` makes again what it removed.
+        // `make clean all` makes the removed files again.
         goals if goals.iter().all(|g| is_clean_name(g)) => Part::Cleanup,
         goals
             if goals

@@ -38,7 +38,7 @@ pub(super) fn exit_127(scene: &Scene<'_>) -> Option<String> {
     if scene.layers.iter().any(starts_others) {
         return Some(any_shell_line(scene).unwrap_or_else(|| "exit 127".to_owned()));
     }
-    // A script that is started by its own name: its shell must have printed so.
+    // A script that is started by its own name: its shell must have printed that name.
     let own = scene
         .layers
         .iter()
@@ -46,7 +46,8 @@ pub(super) fn exit_127(scene: &Scene<'_>) -> Option<String> {
     any_shell_line(scene).filter(|_| own)
 }
 
-/// Recognises a missing program of a script; pnpm exits with 1 whatever its script's shell reports.
+/// Recognises a missing program of a script. pnpm exits with 1, whatever its script's shell
+/// reports.
 pub(super) fn program_of_script(scene: &Scene<'_>) -> Option<String> {
     let runs = scene
         .layers

@@ -29,8 +29,8 @@ pub(super) enum Test {
     Structure,
     /// An exit code of one of the tools.
     Exit(i32),
-    /// A line that one of the tools prints here, unless it means something else by the function of
-    /// this name.
+    /// A line that one of the tools prints here, unless the named function recognises another
+    /// meaning.
     Text(EvidenceStream, Option<&'static str>),
     /// None: the lines are for [`Test::Structure`].
     Lines,

@@ -581,7 +581,7 @@ fn names_of_rows_are_unique() {
     assert_eq!(count, 68);
     names.sort_unstable();
     names.dedup();
-    // The same row may occur twice only under a name of its own.
+    // The same row may occur twice only under different names.
     assert_eq!(names.len(), count);
 }
 

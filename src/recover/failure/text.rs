@@ -2,7 +2,7 @@
 
 use vplan_check::evidence::Captured;
 
-/// Longest line in bytes that is read as a message; the rest of it is ignored.
+/// Limit of a line that is parsed as a message, in bytes; the rest of it is ignored.
 const LONGEST_LINE: usize = 4096;
 
 /// A line without terminal escapes, with runs of blanks collapsed and its ends trimmed.
@@ -24,7 +24,7 @@ pub(super) struct Names<'a> {
 }
 
 /// Splits output into the lines that are not blank. A carriage return ends a line as well, since
-/// what follows it overwrites it.
+/// the following text overwrites it.
 pub(super) fn lines(captured: &Captured) -> Vec<Line> {
     let mut bytes = captured.head.as_bytes().to_vec();
     if captured.total > (captured.head.as_bytes().len() + captured.tail.as_bytes().len()) as u64 {
@@ -68,8 +68,8 @@ fn without_escapes(text: &str) -> String {
         };
         match (c, opener) {
             ('\u{1b}' | '\u{9b}', Some('[')) => {
-                // Parameters and intermediates, up to the final byte. A newline in between is no
-                // part of it.
+                // Parameters and intermediates, up to the final byte. A newline in between does not
+                // belong to it.
                 for c in chars.by_ref() {
                     if c == '\n' {
                         out.push(c);

@@ -1,5 +1,5 @@
-//! Removes a `cd` or an `export` that is a command of its own in a list, and carries its effect
-//! into the commands after it.
+//! Removes a `cd` or an `export` that is a separate command of a list, and carries its effect into
+//! the commands after it.
 //!
 //! In a plan, the compiler carries both into the commands of the request. Here it is a bare list
 //! that is repaired.
@@ -55,7 +55,7 @@ pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<Obstacle> {
     Some(Obstacle::CarriedFirst(waiting.id.clone()))
 }
 
-/// Whether the plan is nothing but a list of commands.
+/// Whether the plan is only a list of commands.
 fn is_list(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
@@ -72,7 +72,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, O
         return Err(Obstacle::Needed(other.id.clone()));
     }
     let mut env = carried.env.clone();
-    // Where a shell is, which follows the steps that still wait to be carried.
+    // The state of a shell that runs the remaining separate steps.
     let mut walk = carried.clone();
     let before = case.plan.steps.iter().take(case.index.position());
     let mut steps: Vec<Step> = before.cloned().collect();

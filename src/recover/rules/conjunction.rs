@@ -16,8 +16,8 @@ pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
     Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
-/// Returns the steps of the parts, still with the step's own id and constraints. Part of a request's
-/// command has the verb that it would have as a command of its own.
+/// Returns the steps of the parts, still with the step's own id and constraints. A part of a
+/// requested command gets the verb that it would have as a separate command.
 ///
 /// `None` if a `cd` leaves the repository, depends on the shell (`cd`, `cd -`, `cd ~`), or nothing
 /// follows it: its own success would no longer be verified. Also `None` if a part changes the shell
@@ -69,8 +69,8 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
         .then_some(parts)
 }
 
-/// Replaces the step by the parts. A single one keeps its id; several get `id-1`, `id-2` and so on,
-/// each needs the one before it, and successors of the step follow the last.
+/// Replaces the step by the parts. A single one keeps its id. Several get `id-1`, `id-2` and so on.
+/// Each needs the one before it, and successors of the step follow the last.
 pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;

@@ -44,7 +44,7 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, Obstacl
         return Err(Obstacle::Needed(other.id.clone()));
     }
     let gone = case.together.get_or_init(|| together(case));
-    // A step that cannot be run verifies nothing, also when it has not been tried yet.
+    // A step that cannot be run verifies nothing, even if it has not been tried yet.
     let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
     let remains = |step: &Step| {
         step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str())
@@ -103,7 +103,7 @@ fn is_droppable(case: &Case<'_>, step: &Step, failure: &Failure) -> bool {
         && refusal(plan, step, failure.code, case.facts).is_none()
 }
 
-/// Returns what forbids dropping this step, independent of the others.
+/// Returns the reason against dropping this step, independent of the others.
 fn refusal(plan: &Plan, step: &Step, code: FailureCode, facts: &Facts) -> Option<Obstacle> {
     if step.origin == Origin::Contract && !step.optional && !plan.policy.recover_contract {
         return Some(Obstacle::InContract(step.id.clone()));

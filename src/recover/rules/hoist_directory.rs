@@ -1,5 +1,5 @@
-//! Rewrites `cd d && a` to the command `a` with `dir d`, and handles a `cd` that is a command of
-//! its own.
+//! Rewrites `cd d && a` to the command `a` with `dir d`, and handles a `cd` that is a separate
+//! command.
 
 use super::rule::{Case, Example, Rule};
 use super::{carrying, conjunction};

@@ -64,7 +64,7 @@ fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, Obstacle> {
         if !found.cleanups.contains(&i) {
             let mut step = step.clone();
             if i <= last {
-                // It now waits for what the cleanups waited for.
+                // It now waits for the predecessors of the cleanups.
                 for gone in cleanups().rev() {
                     let ids = [gone.after.as_slice(), &gone.prepared_by];
                     replace_predecessor(&mut step, &gone.id, ids, &positions);

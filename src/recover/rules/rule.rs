@@ -31,7 +31,7 @@ pub struct Case<'a> {
     pub index: StepIndex,
     /// The failed step.
     pub step: &'a Step,
-    /// All failures, in any order; also those of steps that the plan does not have, whose ids mean
+    /// All failures, in any order; also those of steps outside of the plan, whose ids mean
     /// something.
     pub failures: &'a [Failure],
     /// The known facts about the repository.

@@ -12,8 +12,8 @@ use vplan_base::word::Word;
 use vplan_plan::Coverage;
 use vplan_plan::bare::{bare_plan, plan_of_words};
 
-/// Each part of a conjunction becomes a step of its own, each needing the one before. A `cd`
-/// further on moves into the `dir` of the parts after it.
+/// Each part of a conjunction becomes a separate step that needs the one before. A later `cd` moves
+/// into the `dir` of the parts after it.
 pub const RULE: Rule = Rule {
     name: RewriteRule::SplitConjunction,
     fires_on: FailureCode::UnsupportedFormat,

@@ -16,10 +16,10 @@ use vplan_git::object::Oid;
 use vplan_git::refs::{Refs, Remote, Target};
 use vplan_plan::caveat::Caveat;
 
-/// The names that are tried where no remote names its default branch.
+/// The names to try if no remote names its default branch.
 const COMMON: [&str; 3] = ["main", "master", "trunk"];
 
-/// Whether a branch of this name is tried where no remote names its default branch.
+/// Whether a branch of this name is tried if no remote names its default branch.
 #[must_use]
 pub fn is_common_name(branch: &str) -> bool {
     COMMON.contains(&branch)
@@ -86,7 +86,7 @@ pub struct DefaultBase {
     pub commit: Option<Oid>,
     /// The full name of the branch's reference, if it is known.
     pub reference: Option<String>,
-    /// The way in which it was found, or the reason why no branch is known.
+    /// How it was found, or why no branch is known.
     pub how: BaseOrigin,
     /// The branch of a `base` line that does not count, because the contract at its merge base has
     /// another one.
@@ -104,7 +104,7 @@ pub enum BaseOrigin {
     RemoteHead,
     /// A branch with a common name.
     CommonName,
-    /// There is no commit yet, so the change has all files.
+    /// The repository has no commit yet, so the change has all files.
     Unborn,
     /// Not at all: the base is HEAD.
     Unknown(Unknown),
@@ -139,7 +139,7 @@ pub struct Lacking {
 }
 
 impl Lacking {
-    /// Describes what is missing, on one line.
+    /// Describes the missing part, on one line.
     #[must_use]
     pub fn message(&self) -> String {
         let whose = |remote: &str| format!(" of `{}`", visible(remote.as_bytes()));
@@ -345,7 +345,7 @@ pub fn common(
         }
         Err(error) => return Err(error),
     };
-    // Where commits have other ancestors than their own, the answer is not stored for ever.
+    // If commits have replaced ancestors, the answer is not stored permanently.
     if !git.layout().is_shallow() && !git.layout().has_grafts() {
         kept.put(&question, &found.to_string());
     }
@@ -356,7 +356,7 @@ pub fn common(
 /// cut off.
 ///
 /// # Errors
-/// Errors of git, where it is called.
+/// Errors of git, if it is called.
 pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
@@ -400,7 +400,7 @@ pub fn is_empty_tree(id: &Oid) -> bool {
     Oid::empty_tree(id.length()).as_ref() == Some(id)
 }
 
-/// The remotes that branches come from.
+/// The remotes of branches.
 enum Whence {
     /// `origin`, or the only remote.
     Remote(Remote),
@@ -462,7 +462,7 @@ impl View<'_> {
         let mut candidates = Vec::new();
         match &self.remote {
             _ if full => candidates.push(name.to_owned()),
-            // `origin/main` means the remote's `main`, and no local branch of that name.
+            // `origin/main` means the remote's `main`, not a local branch of that name.
             Whence::Remote(remote) => {
                 candidates
                     .extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
@@ -556,7 +556,7 @@ impl View<'_> {
     }
 
     /// Finds the branch that counts for a branch without commits: the stated one, if its contract
-    /// says the same, or the default branch. `None` before the first commit of a repository.
+    /// states it too, or the default branch. `None` before the first commit of a repository.
     fn unborn(&self, statement: Option<Statement<'_>>) -> Result<Option<Unrelated>, GitError> {
         let mut found = None;
         if let Some(statement) = statement

@@ -12,7 +12,7 @@ pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
     unknown.into_iter().chain(ignored).collect()
 }
 
-/// Makes the caveat that no base is known, so that it is HEAD.
+/// Makes the caveat that no base is known, so HEAD is the base.
 fn unknown(why: &Unknown) -> Caveat {
     let reason = match why {
         Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
@@ -42,7 +42,7 @@ fn unknown(why: &Unknown) -> Caveat {
     .way_out(way_out)
 }
 
-/// Makes the caveat about a line `base` that the contract at its own merge base does not have.
+/// Makes the caveat about a line `base` that the contract at its own merge base lacks.
 pub(super) fn ignored(branch: &str) -> Caveat {
     let branch = visible(branch.as_bytes());
     let message = format!(

@@ -68,7 +68,7 @@ impl CommitCache {
         {
             return;
         }
-        // Others may have stored something meanwhile; of two at the same instant one is lost and
+        // Others may have stored something meanwhile. Of two simultaneous entries, one is lost and
         // computed again.
         let mut lines = self.read();
         lines.retain(|(q, _)| q != question);

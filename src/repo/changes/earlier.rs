@@ -57,7 +57,7 @@ pub fn earlier(
     ))
 }
 
-/// Whether the work tree has at a path what a commit has there.
+/// Whether the work tree has the same content at a path as a commit.
 fn is_at(beneath: &Beneath, path: &RepoPath, at: &At) -> bool {
     let link = beneath.link(path);
     match (at, link) {

@@ -1,4 +1,4 @@
-//! Defines the reasons why the changed files are not known.
+//! Defines the reasons why changed files cannot be determined.
 
 use super::base::Lacking;
 use super::ci::system;
@@ -46,8 +46,7 @@ pub enum ChangeError {
         /// The command that fetches it.
         fetch: Option<String>,
     },
-    /// `--base auto`, and the branch that the change goes into contains everything that is checked
-    /// out.
+    /// `--base auto`, and the target branch contains everything that is checked out.
     #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
     CiNoChange {
         variable: &'static str,
@@ -66,7 +65,7 @@ pub enum ChangeError {
         /// The command that fetches it.
         fetch: Option<String>,
     },
-    /// `--base auto`, and a commit is required where everything counts as changed.
+    /// `--base auto`, but a commit is required and everything counts as changed.
     #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
     CiWhole { why: String },
     /// The event file of the job cannot be read.

@@ -11,7 +11,7 @@ use vplan_git::{Git, is_record};
 use vplan_plan::caveat::Caveat;
 use vplan_plan::request::ChangedIn;
 
-/// The changed files, with what they were compared with.
+/// The changed files, with the base of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
     /// The changed files, without vplan's own records.
@@ -27,7 +27,7 @@ pub struct Gathered {
     pub notes: Vec<String>,
     /// The reasons why these may not be all that changed.
     pub caveats: Vec<Caveat>,
-    /// The default base, where the caller named no source.
+    /// The default base, if the caller named no source.
     pub default: Option<DefaultBase>,
     /// The changed files that only commits since the base changed; `None` if that is not known.
     pub earlier: Option<BTreeSet<RepoPath>>,

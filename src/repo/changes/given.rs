@@ -11,7 +11,7 @@ use vplan_base::word::visible;
 use vplan_git::Git;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 
-/// The start of a path that is from the root, whatever the directory of the caller.
+/// The prefix of a path relative to the root, whatever the directory of the caller.
 pub(crate) const FROM_ROOT: &[u8] = b":/";
 
 /// Whether the work tree has a file at a path: anything but a directory.
@@ -31,7 +31,7 @@ pub fn unknown(
     git: Option<&Git>,
     changes: &ChangeSet,
 ) -> Result<Vec<RepoPath>, ChangeError> {
-    // The last directory that is not there: nothing below it is.
+    // The last missing directory: nothing below it exists.
     let mut gone: Option<RepoPath> = None;
     let mut lacking: Vec<RepoPath> = Vec::new();
     for file in changes.files() {

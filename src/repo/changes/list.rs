@@ -1,7 +1,7 @@
 //! Parses lists of changed files in git's three forms. Pure functions on bytes.
 //!
-//! The caller names the form, or [`recognise`] determines it. [`encode`] writes what [`parse`]
-//! reads, which is the oracle of the tests and of the fuzz target.
+//! The caller names the format, or [`recognise`] determines it. [`encode`] writes text that
+//! [`parse`] reads; the tests and the fuzz target use that as their oracle.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -115,7 +115,7 @@ pub fn recognise(
         });
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // No path holds a NUL byte.
+    // Paths contain no NUL byte.
     let nul = nul || bytes.contains(&0);
     for format in [ListFormat::Raw, ListFormat::NameStatus] {
         let Ok(files) = parse(bytes, format, nul) else {
@@ -123,7 +123,7 @@ pub fn recognise(
         };
         let paths = parse(bytes, ListFormat::Names, nul).unwrap_or_default();
         let mut other: BTreeSet<RepoPath> = paths.into_iter().map(|file| file.path).collect();
-        // What is left is statuses, not paths.
+        // The remaining records are statuses, not paths.
         files.iter().for_each(|file| {
             other.remove(&file.path);
         });
@@ -330,7 +330,7 @@ fn quoted_path(field: &[u8]) -> Result<RepoPath, Problem> {
     }
 }
 
-/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `rest` is what follows the
+/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `rest`: the text after the
 /// opening quote.
 fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(rest.len());
@@ -635,7 +635,7 @@ mod tests {
             // A file that has the name of a status.
             (b"A\0b\0", "Modified A, Modified b"),
             (b"A\nb\n", "Modified A, Modified b"),
-            // One line of another form: none is taken for a status.
+            // One line has another form: then none is taken for a status.
             (b"M\tsrc/a\nb\n", "Modified M\\tsrc/a, Modified b"),
             (b" M src/a\n", "Modified  M src/a"),
             (b"\xef\xbb\xbf", ""),

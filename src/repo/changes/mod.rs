@@ -39,7 +39,7 @@ pub enum ChangeSource {
         bytes: Vec<u8>,
         /// Its form; `None`: it is recognised.
         format: Option<ListFormat>,
-        /// Separated by NUL, whatever the form.
+        /// Separated by NUL, in any format.
         nul: bool,
     },
     /// Every tracked file.
@@ -48,9 +48,9 @@ pub enum ChangeSource {
     None,
     /// The source that a saved plan records.
     Recorded {
-        /// The place where git compares.
+        /// The place that git compares.
         place: ChangedIn,
-        /// The id of the commit to compare with, in full; `None` where there was no commit yet.
+        /// The full id of the commit to compare with; `None` if there was no commit yet.
         base: Option<String>,
     },
 }
@@ -87,8 +87,8 @@ pub fn gather(
     gather_stated(source, git, lookup, None)
 }
 
-/// Gathers the changed files as [`gather`] does. `statement`: the contract's line `base`, for where
-/// the CI system does not name the default branch.
+/// Gathers the changed files like [`gather`]. `statement`: the contract's line `base`, if the CI
+/// system does not name the default branch.
 ///
 /// # Errors
 /// Any [`ChangeError`].
@@ -230,7 +230,7 @@ fn since_base(
 /// Finds the base of a change.
 ///
 /// # Errors
-/// No such revision, no merge base, or no variable that names one.
+/// The revision is unknown, has no merge base, or is in a variable that is not set.
 pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Base, ChangeError> {
     let BaseRevision::Revision(name) = revision else {
         return match ci::compared(git, lookup, None)? {

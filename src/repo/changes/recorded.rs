@@ -9,8 +9,8 @@ use vplan_git::error::GitError;
 use vplan_git::object::Oid;
 use vplan_plan::request::ChangedIn;
 
-/// Gathers the changed files again. `base`: the commit's id in full, or that of the empty tree;
-/// `None` where there was no commit yet.
+/// Gathers the changed files again. `base`: the commit's full id, or that of the empty tree; `None`
+/// if there was no commit yet.
 ///
 /// # Errors
 /// The commit is not in this clone, or git reports an error.

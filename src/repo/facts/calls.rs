@@ -53,7 +53,7 @@ fn included(line: &str) -> Vec<String> {
     while !left.is_empty() {
         let (name, after) = word_of(left);
         names.push(format!("include {name}"));
-        // What no word begins with is skipped.
+        // Characters that cannot begin a word are skipped.
         let skipped = after.len() == left.len();
         left = after.get(usize::from(skipped)..).unwrap_or_default();
         left = left.trim_start();
@@ -85,7 +85,8 @@ fn sourced(line: &str) -> Vec<String> {
     names
 }
 
-/// The first word of a text, without its quotes, in which what is computed is `$`; and the rest.
+/// Returns the first word of a text, without its quotes and with `$` for computed parts; and the
+/// rest.
 fn word_of(text: &str) -> (String, &str) {
     let mut word = String::new();
     let mut quote = None;
@@ -110,7 +111,7 @@ fn word_of(text: &str) -> (String, &str) {
     (word, "")
 }
 
-/// The length of what is computed at the beginning of a text: `$NAME`, `${…}`, `$(…)`, `` `…` ``.
+/// The length of the computed part at the beginning of a text: `$NAME`, `${…}`, `$(…)`, `` `…` ``.
 fn computed(text: &str) -> usize {
     if let Some(rest) = text.strip_prefix('`') {
         return rest.find('`').map_or(text.len(), |end| end + 2);

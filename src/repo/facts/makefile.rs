@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use vplan_base::word::has_word;
 use vplan_init::makefile::{Line, lines, without_comment};
 
-/// The names that make looks for, in its order.
+/// The names that make searches for, in its order.
 pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// Returns the targets, or `None` when only make can know them.
+/// Returns the targets, or `None` if only make can determine them.
 #[must_use]
 pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
     // Make skips a byte order mark, and stops at a NUL.
@@ -40,12 +40,12 @@ struct Reader {
     conditions: usize,
     /// Whether a recipe may follow here.
     in_rule: bool,
-    /// Whether the makefile has suffixes of its own.
+    /// Whether the makefile sets its own suffixes.
     own_suffixes: bool,
 }
 
 impl Reader {
-    /// Takes one logical line. `None`: the targets are not known.
+    /// Processes one logical line. `None` if the targets cannot be determined.
     fn line(&mut self, text: &str) -> Option<()> {
         let kind = Line::of(text);
         if let Line::Recipe(command) = kind {
@@ -59,7 +59,7 @@ impl Reader {
             return Some(());
         };
         let is_variable = matches!(kind, Line::Variable(..));
-        // A word such as `include` is a variable's name when `=` follows.
+        // A word such as `include` is a variable's name if `=` follows.
         if !is_variable || first == "define" || words.get(1) == Some(&"define") {
             match first {
                 "ifeq" | "ifneq" | "ifdef" | "ifndef" => {
@@ -180,7 +180,7 @@ fn steers(word: &str) -> bool {
     STEERING.contains(&name.trim_end_matches(['+', '?', ':', '!']))
 }
 
-/// Targets that tell make how to work (GNU make's manual, section 4.9).
+/// Targets that control make itself (GNU make's manual, section 4.9).
 const SPECIAL: &str = "\
     .PHONY .SUFFIXES .PRECIOUS .INTERMEDIATE .NOTINTERMEDIATE .SECONDARY .SECONDEXPANSION \
     .DELETE_ON_ERROR .IGNORE .LOW_RESOLUTION_TIME .SILENT .EXPORT_ALL_VARIABLES .NOTPARALLEL \

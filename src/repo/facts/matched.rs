@@ -12,9 +12,9 @@ use vplan_git::{Git, is_record};
 use vplan_os::files::beneath::{Beneath, DirectoryNames};
 use vplan_os::files::{MAX_FILES, walk};
 
-/// Returns those of these globs that a file matches. A file counts if git tracks it, or neither
-/// tracks nor ignores it; one that is ignored, only below a folder with which the glob begins
-/// literally. Without git all files count. `counts`: which of them do at all.
+/// Returns the globs that a file matches. A file counts if git tracks it, or neither tracks nor
+/// ignores it. An ignored file counts only below a folder that the glob names literally at its
+/// beginning. Without git all files count. `counts`: a filter for files.
 ///
 /// # Errors
 /// The files cannot be listed.
@@ -66,7 +66,7 @@ fn of(
                 .map(|file| &file.path)
                 .filter(|path| glob.matches(path))
         };
-        // Mostly the first of them is there.
+        // Usually the first file exists.
         let first = first(&hits, &files).any(|path| counts(&glob, path));
         if first || (hits.count > SHOWN as u64 && all().any(|path| counts(&glob, path))) {
             found.insert(glob);
@@ -75,7 +75,7 @@ fn of(
     found
 }
 
-/// Returns the globs that match one of these files, each with the first of them.
+/// Returns the globs that match one of these files, each with its first file.
 #[must_use]
 pub fn first_matches(
     globs: &BTreeSet<Glob>,

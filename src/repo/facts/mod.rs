@@ -90,7 +90,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
                 let now = work_tree(&beneath, &mut names, path);
                 same_table(path, key, base.read(path), now)
             }
-            // A contract has the answer of its own.
+            // The contract answers these itself.
             Question::Folders(_) | Question::BaseFolders(_) => UNKNOWN,
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
@@ -204,7 +204,7 @@ fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> F
     word(false)
 }
 
-/// Returns the targets of one makefile; `None` when there is none.
+/// Returns the targets of one makefile; `None` if it does not exist.
 fn targets_of(content: Content) -> Option<FactAnswer> {
     match content {
         Content::Missing => None,
@@ -250,7 +250,7 @@ fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPa
     let (Some(git), false) = (git, paths.is_empty()) else {
         return BTreeMap::new();
     };
-    // Far less than a command line may hold.
+    // Far below the maximum length of a command line.
     let answers = paths.chunks(1_000).map(|part| git.tracked_of(part));
     match answers.collect::<Result<Vec<_>, _>>() {
         Ok(parts) => paths.into_iter().zip(parts.into_iter().flatten()).collect(),

@@ -1,4 +1,4 @@
-//! Reads one table of a configuration file, to compare it with what it was: TOML, JSON, or lines of
+//! Reads one table of a configuration file, to compare two versions of it: TOML, JSON, or lines of
 //! sections.
 
 use toml::de::{DeTable, DeValue};

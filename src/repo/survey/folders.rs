@@ -21,7 +21,7 @@ use vplan_git::error::GitError;
 /// A glob that names a folder.
 pub const FOLDER_GLOB: Code = Code("vplan::repository::folder_glob");
 
-/// A glob of a contract, and where it is used.
+/// A glob of a contract, and the place of its use.
 #[derive(Clone)]
 pub(super) struct UsedGlob<'c> {
     pub(super) glob: &'c Glob,
@@ -223,7 +223,7 @@ fn add<'c>(
                 source,
                 line,
             }),
-            // What is made of a workspace names folders as they are.
+            // Globs of a workspace's packages name folders on purpose.
             ItemContent::Paths { name, .. } if is_dependents(name) => {}
             ItemContent::Paths { items, .. } => add(all, items, ignored, source, line),
         }

@@ -13,12 +13,12 @@ use vplan_contract::Contract;
 /// A glob that means something other than it seems to.
 pub const MISREAD_GLOB: Code = Code("vplan::repository::misread_glob");
 
-/// How a glob looks.
+/// What a glob seems to mean.
 struct Look<'c> {
     used: UsedGlob<'c>,
-    /// The glob that it looks like.
+    /// The glob that was probably meant.
     meant: Glob,
-    /// Whether blanks are the difference; brackets otherwise.
+    /// Whether blanks are the difference; otherwise brackets.
     blanks: bool,
 }
 
@@ -95,7 +95,7 @@ pub fn find<'f>(
     texts
 }
 
-/// Returns a glob whose classes are names in brackets, if it has any.
+/// Returns a glob with its classes as names in brackets, if it has any.
 fn with_literal_brackets(text: &str) -> Option<String> {
     if !text.contains('[') {
         return None;

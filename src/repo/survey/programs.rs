@@ -95,9 +95,9 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What is started of a contract.
+/// The programs and services that a contract starts.
 pub(super) struct Started<'a> {
-    /// Checks, each with a step of it.
+    /// The checks, each with one of its steps.
     pub(super) checks: &'a [(&'a Check, Step)],
     /// What else is started for them, in the same form: fix commands and services.
     pub(super) beside: &'a [(&'a Check, Step)],

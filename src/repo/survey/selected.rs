@@ -25,7 +25,7 @@ const COMPARED: usize = 32;
 enum Never<'a> {
     /// These two contradict each other.
     Both(&'a Condition, &'a Condition),
-    /// Nothing makes this one hold.
+    /// This condition can never hold.
     Alone(&'a Condition),
     /// Its roles are restricted to checks with other tags.
     Roles,
@@ -170,7 +170,7 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     let restricted = contract.roles.values().any(|role| !role.only.is_empty());
     for checks in alike.into_values().filter(|checks| checks.len() > 1) {
         let mut gone: BTreeSet<usize> = BTreeSet::new();
-        // A later check yields to an earlier one, so that of two identical ones one stays.
+        // Of two identical checks, the earlier one counts.
         for (i, check) in checks.iter().enumerate().rev() {
             let by = |(j, other): &(usize, &&Check)| {
                 *j != i
@@ -219,7 +219,7 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
         return false;
     }
     let tests = |p: &Placement| -> Vec<&Test> { contract.around(p).map(|c| &c.test).collect() };
-    // The replacement of `{changed}` depends on where a check is.
+    // The replacement of `{changed}` depends on the place of a check.
     let changed = |c: &Check| matches!(&c.body, Body::Command(command) if command.has_changed());
     if changed(a) || changed(b) {
         return false;

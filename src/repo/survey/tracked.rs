@@ -12,7 +12,7 @@ use vplan_git::error::GitError;
 /// A check that reports in a tracked file.
 pub const TRACKED_REPORT: Code = Code("vplan::repository::tracked_report");
 
-/// Returns those of these checks that report in a tracked file, each with the first such file.
+/// Returns the checks that report in a tracked file, each with the first such file.
 ///
 /// # Errors
 /// Errors of git; it is not called when there are no reports.

@@ -100,7 +100,7 @@ fn place<'a>(check: &'a Check, words: &'a [String]) -> CommandPlace<'a> {
     }
 }
 
-/// What the files that define checks call, in the work tree.
+/// Returns the files of the work tree that files defining checks call.
 fn called(contract: &Contract, root: &Path) -> Facts {
     let changes = ChangeSet::default();
     let ground = Ground {
@@ -121,7 +121,7 @@ fn called(contract: &Contract, root: &Path) -> Facts {
     known
 }
 
-/// Returns one selection of everything that a condition in use selects. An empty one selects
+/// Returns one selection for everything that conditions in use select. An empty one selects
 /// nothing.
 fn mentions(contract: &Contract) -> Selection {
     let used: BTreeSet<ConditionIndex> = contract
@@ -156,7 +156,7 @@ fn mentions(contract: &Contract) -> Selection {
     }
 }
 
-/// Returns the largest directories in which nothing is mentioned, and the files next to them by
+/// Returns the largest directories without a mentioned file, and the files next to them by
 /// directory, each with their number.
 #[must_use]
 pub fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
@@ -234,7 +234,7 @@ impl Uncovered {
         Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
     }
 
-    /// Makes the warning about files that decide what checks do, if no condition mentions some.
+    /// Makes the warning about files that define checks, if no condition mentions some of them.
     #[must_use]
     pub fn defining(&self) -> Option<Diagnostic> {
         if self.defining.is_empty() {

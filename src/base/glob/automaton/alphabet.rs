@@ -12,7 +12,7 @@ pub(super) struct Letter {
     pub cost: u64,
 }
 
-/// The classes that hold some letters, and these letters, the most readable first.
+/// The classes that contain some letters, and these letters, the most readable first.
 pub(super) type Family = (Dense<ClassIndex, bool>, Vec<Letter>);
 
 impl Machine<'_> {
@@ -35,7 +35,7 @@ impl Machine<'_> {
                 .flat_map(|(first, last)| ends(*first, *last)),
         );
         let cuts: Vec<u32> = cuts.into_iter().filter(|c| *c > 0).collect();
-        // Letters that no literal names and that the same classes hold are one, under its best
+        // Letters that no literal names and that belong to the same classes are one, under the best
         // name.
         let mut families: BTreeMap<Vec<bool>, (Vec<Letter>, Option<Letter>)> = BTreeMap::new();
         let mut add = |held: Vec<bool>, letter: Letter, is_literal: bool| {

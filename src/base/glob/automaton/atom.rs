@@ -4,10 +4,10 @@ use super::machine::GlobIndex;
 use crate::index::Dense;
 use crate::path::RepoPath;
 
-/// A non-empty set of paths that lie in the same regions.
+/// A non-empty set of paths in the same regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
-    /// For each region, whether the paths lie in it.
+    /// For each region, whether the paths are in it.
     pub inside: Vec<bool>,
     /// The path that is easiest to read.
     pub example: RepoPath,
@@ -53,7 +53,7 @@ impl Set {
         }
     }
 
-    /// Evaluates the formula as far as the known globs decide it.
+    /// Evaluates the formula, as far as the known globs decide it.
     pub(super) fn fate(&self, of: &Dense<GlobIndex, Option<bool>>) -> Option<bool> {
         let any = |sets: &[Set]| {
             let mut certain = Some(false);

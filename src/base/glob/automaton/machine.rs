@@ -40,7 +40,7 @@ pub(in crate::glob) struct Node {
     pub accepts: Option<GlobIndex>,
     /// The glob that the state belongs to.
     pub glob: GlobIndex,
-    /// Whether every path that goes on from here is selected: the state is in the `**` at a glob's
+    /// Whether every continuation of the path is selected: the state is in the `**` at a glob's
     /// end.
     pub forever: bool,
 }
@@ -54,7 +54,7 @@ pub(in crate::glob) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Compiles one alternative of a glob, whose size is bounded by that of a glob.
+    /// Compiles one alternative of a glob, whose size is limited by that of a glob.
     pub fn of(pattern: &'a Pattern) -> Self {
         let mut machine = Self::default();
         let _ = machine.add(pieces(pattern), GlobIndex::new(0), usize::MAX);
@@ -95,8 +95,8 @@ impl<'a> Machine<'a> {
         self.start.dedup();
     }
 
-    /// Adds an automaton for one alternative, from its end to its beginning, so that the states
-    /// that follow are known.
+    /// Adds an automaton for one alternative, from its end to its beginning, so that the following
+    /// states are known.
     fn add(&mut self, pieces: Vec<Piece<'a>>, glob: GlobIndex, most: usize) -> Option<()> {
         // The states at which the next segment begins, and whether a path may end before it.
         let mut behind: Vec<NodeIndex> = Vec::new();

@@ -24,7 +24,7 @@ enum Spot {
 }
 
 /// A state of the product: the position in the segment, the states of the globs, and the certain
-/// membership of each set, whatever follows.
+/// membership of each set, for any continuation.
 type State = (Spot, Vec<NodeIndex>, Vec<Option<bool>>);
 
 crate::index!(
@@ -37,7 +37,7 @@ crate::index!(
 struct Reached {
     from: Option<(StateIndex, Option<Letter>)>,
     state: Rc<State>,
-    /// The cost of the most readable path that is known.
+    /// The cost of the most readable known path.
     cost: u64,
 }
 
@@ -142,7 +142,7 @@ pub(super) fn explore(
 struct Settling<'m> {
     machine: &'m Machine<'m>,
     sets: &'m [Set],
-    /// What is certain of each glob.
+    /// The certain facts about each glob.
     certain: Dense<GlobIndex, Option<bool>>,
     /// The globs that sets depend on which are not decided.
     asked: Dense<GlobIndex, bool>,

@@ -1,4 +1,4 @@
-//! What is not installed, not configured or not reachable.
+//! Programs that are not installed, not configured or not reachable.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn setup() {
                 FAILED,
             ),
             ("cargo test", 101, "sh: 1: foo: not found\n", "", FAILED),
-            // Not every exit code 127 comes from the tool that was started.
+            // Not every exit code 127 comes from the started tool.
             ("cargo test", 127, "", "sh: 1: foo: not found\n", FAILED),
             (
                 "pnpm test",
@@ -251,7 +251,7 @@ fn setup() {
                 "Error: Cannot find module 'lodash'\n",
                 FAILED,
             ),
-            // A test of it printed this.
+            // One of its tests printed this.
             (
                 "npx jest",
                 1,

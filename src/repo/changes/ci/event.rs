@@ -32,9 +32,9 @@ pub struct MergeGroup {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct PullRequest {
-    /// The branch that it goes into.
+    /// The target branch.
     pub base: Option<End>,
-    /// The branch that it comes from.
+    /// The source branch.
     pub head: Option<End>,
 }
 

@@ -34,7 +34,7 @@ pub enum Compared {
     },
 }
 
-/// Finds the base. `statement`: the contract's line `base`, which counts where the system does not
+/// Finds the base. `statement`: the contract's line `base`, which counts if the system does not
 /// name the default branch.
 ///
 /// # Errors
@@ -242,8 +242,8 @@ impl Here<'_> {
         }))
     }
 
-    /// Returns the default branch where the system does not name it: from the contract's line
-    /// `base`, as far as that counts, else from the references here.
+    /// Returns the default branch if the system does not name it: from the contract's line `base`,
+    /// as far as that counts, or from the references here.
     fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<Named, ChangeError> {
         let found = base::default_base(self.git, self.statement, &CommitCache::nowhere())?;
         let DefaultBase {

@@ -20,7 +20,7 @@ pub struct Named {
 /// The kind of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// A change that goes into a branch: a pull request, a merge request, a place in a merge queue.
+    /// A change with a target branch: a pull request, a merge request, a place in a merge queue.
     Request(Request),
     /// A push to a branch.
     Push(Push),
@@ -28,7 +28,7 @@ pub enum Job {
     Whole(String),
 }
 
-/// A change that goes into a branch.
+/// A change with a target branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub target: Option<Named>,
@@ -42,7 +42,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
     pub commit: String,
-    /// Its reference, where it has one.
+    /// Its reference, if it has one.
     pub reference: Option<String>,
     /// Its first parent, the branch, if it is known.
     pub first: Option<String>,
