@@ -13,13 +13,13 @@ use vplan_base::word::Word;
 /// A piece of a statement, before it is decided how it is written.
 #[derive(Clone, Debug)]
 pub enum Piece {
-    /// Written as it is.
+    /// Written literally.
     Bare(String),
     /// A string, in any quoting.
     Str(String),
     /// A word of a command, in any quoting.
     Arg(String),
-    /// Written as it is, without a blank before it.
+    /// Written literally, without a blank before it.
     Glued(&'static str),
     /// The text after `shell`, which has no comments.
     Text(String),

@@ -29,8 +29,8 @@ pub struct Order {
     pub limit_ms: u64,
     /// Limit of the output in the log, in bytes.
     pub max_output: u64,
-    /// 128 random bits, as hexadecimal digits: no two tries have the same, so that no answer to another one
-    /// counts.
+    /// 128 random bits, as hexadecimal digits. They are different for every try, so no answer to
+    /// another one counts.
     pub nonce: String,
     /// The digest of the plan.
     pub plan: Digest,
@@ -45,7 +45,7 @@ pub struct Order {
     pub vplan: String,
 }
 
-/// An order, as it is carried.
+/// An encoded order, its digest, and its file sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct SentOrder<'o> {
     pub order: &'o Order,

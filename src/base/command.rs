@@ -26,7 +26,7 @@ pub struct ToolchainCommand {
 /// One word of a command in a contract or a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Piece {
-    /// An argument as it is.
+    /// A literal argument.
     Word(Word),
     /// `{changed}`: the changed files, one argument each.
     Changed,

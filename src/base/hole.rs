@@ -150,7 +150,7 @@ pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values(Vec<(String, String)>);
 
-/// Texts of several rows that are the same but for the values of these.
+/// Texts of several rows that differ only in the placeholder values.
 #[derive(Clone, Debug)]
 pub struct Alike {
     written: String,

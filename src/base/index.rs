@@ -104,7 +104,7 @@ impl<I: Index, T> Dense<I, T> {
         self.things.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()

@@ -231,9 +231,9 @@ pub enum Value {
     Selection(Selection),
     /// A command in its parsed form.
     Command(Command),
-    /// Services, as they are defined.
+    /// Services, with their definitions.
     Services(Vec<Service>),
-    /// Here, or a machine as it is defined.
+    /// This machine, or another one with its definition.
     On(On),
 }
 

@@ -9,7 +9,7 @@ use std::ops::Deref;
 
 /// A closed list of words.
 pub trait Vocabulary: Copy {
-    /// Returns the word as it is written.
+    /// Returns the spelling of the word.
     fn spelling(self) -> &'static str;
     /// Returns the word with this spelling.
     fn spelled(text: &str) -> Option<Self>;
@@ -35,7 +35,7 @@ macro_rules! words {
             /// The spellings of all words.
             pub const NAMES: &'static [&'static str] = &[$($word),*];
 
-            /// Returns the word as it is written.
+            /// Returns the spelling of the word.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 pub struct Word(Vec<u8>);
 
 impl Word {
-    /// Takes bytes as they are.
+    /// Takes the bytes unchanged.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -187,8 +187,8 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     (encode_base64(&out) == text).then_some(out)
 }
 
-/// Whether a character may not reach a terminal or a log as it is: controls, bidirectional and
-/// other invisible format characters, line and paragraph separators, private use.
+/// Whether a character is unsafe in a terminal or a log: controls, bidirectional and other
+/// invisible format characters, line and paragraph separators, private use.
 #[must_use]
 pub fn is_unsafe_to_show(c: char) -> bool {
     if c.is_ascii() {

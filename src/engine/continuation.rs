@@ -33,8 +33,8 @@ pub fn site_identity(site: &Site) -> Option<String> {
 }
 
 impl Engine<'_> {
-    /// Whether a recorded subject is another one: it began in another directory at this path, or at
-    /// a commit that HEAD does not contain.
+    /// Whether a recorded subject is unrelated: it began in another directory at this path, or at a
+    /// commit that HEAD does not contain.
     #[must_use]
     pub fn is_other_subject(&self, site: &Site, entry: &SubjectEntry) -> bool {
         let root = site_identity(site);

@@ -55,7 +55,7 @@ impl Failure {
         Self::new(Exit::Contract, code, message)
     }
 
-    /// Makes the failure of something that is not as it was pinned, planned or recorded: exit 4.
+    /// Makes the failure for a difference from what was pinned, planned or recorded: exit 4.
     #[must_use]
     pub fn drift(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Drift, code, message)

@@ -26,7 +26,7 @@ const ORIGIN: &str = "origin";
 /// A report, and the findings about it.
 #[derive(Debug)]
 pub struct ExaminedReport {
-    /// The report as it was read.
+    /// The report, as read from its file.
     pub report: Report,
     /// The aspects that were examined.
     pub aspects: Vec<Aspect>,

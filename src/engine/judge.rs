@@ -26,7 +26,7 @@ use vplan_runner::judge::{Ground, PreparedQuestion, question};
 /// The program that answers `judge` checks.
 #[derive(Debug)]
 pub struct Program {
-    /// The command as it is shown to people.
+    /// The command in the form for people.
     pub shown: String,
     /// The program and its arguments.
     pub argv: Vec<Word>,

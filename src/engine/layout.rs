@@ -42,7 +42,7 @@ pub struct Text {
     pub name: String,
     /// None for standard input.
     pub file: Option<Editable>,
-    /// The content, as it was read.
+    /// The content before formatting.
     pub bytes: Vec<u8>,
     /// Its new content; `None` if it is invalid.
     pub new: Option<String>,

@@ -20,7 +20,7 @@ use vplan_run::verdict::Verdict;
 /// The help of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
 
-/// A round that makes its plan once more, of the change as it is after the run.
+/// A round that plans the change again, in its state after the run.
 #[derive(Clone, Copy)]
 pub(super) struct Again<'a> {
     pub engine: &'a Engine<'a>,

@@ -235,7 +235,7 @@ pub enum SandboxMissing {
 pub struct PlanFile {
     /// The path of the plan file.
     pub path: PathBuf,
-    /// Run it even if the plan would be another one today.
+    /// Run it even if the plan would be different today.
     pub allow_drift: bool,
     /// Run it even if there is no contract to confirm it.
     pub as_is: bool,

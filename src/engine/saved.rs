@@ -161,7 +161,7 @@ pub(crate) fn misfit(error: DivisionError) -> Failure {
 pub struct Opened {
     /// The repository and the contract.
     pub session: Session,
-    /// The plan as it was saved, with the caveats of today.
+    /// The saved plan, with the caveats of today.
     pub plan: Plan,
     /// The comparison, for the report.
     pub saved: SavedPlan,
@@ -170,8 +170,8 @@ pub struct Opened {
 /// Reads the plan of `--plan`, makes it again, and compares.
 ///
 /// # Errors
-/// A file that is not a plan, a contract that is missing or invalid, a plan that would be another
-/// one today (exit 4).
+/// A file that is not a plan, a contract that is missing or invalid, a plan that would be different
+/// today (exit 4).
 pub fn open(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
@@ -343,8 +343,8 @@ fn source(plan: &Plan) -> ChangeSource {
     }
 }
 
-/// Gathers the changes as they are now; those that the caller named, or that cannot be compared in
-/// another repository, are taken from the plan.
+/// Gathers the present changes. Changes that the caller named, or that cannot be compared in
+/// another repository, come from the plan.
 fn gathered(site: &Site, file: &PlanFile, plan: &Plan) -> Result<Gathered, Failure> {
     let git = site.git.as_ref();
     let named = || {
@@ -490,7 +490,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A file that is not a plan, a contract that is missing or invalid, a plan that would be
-    /// another one (exit 4).
+    /// different today (exit 4).
     pub fn saved_plan(&self, path: &Path, requested: PlanRequest) -> Result<Plan, Failure> {
         let file = PlanFile {
             path: path.to_owned(),

@@ -202,7 +202,7 @@ struct Key {
 
 /// A plan that was requested.
 struct Made {
-    /// The plan as it is compiled.
+    /// The compiled plan.
     plan: Plan,
     /// The plan after repairing steps that are certain to fail.
     repaired: Plan,

@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(30);
 pub enum TrialEnd {
     /// It ran: the checks, each with its result in words.
     Ran(Vec<(String, String)>),
-    /// It did not: why. The proposal is as it was.
+    /// It did not run, for this reason. The proposal is unchanged.
     Untried(String),
 }
 

@@ -115,8 +115,8 @@ impl Session {
         ))
     }
 
-    /// Returns the globs for which the answer was another one with the files of the base, and the
-    /// first files that the change adds or removes and that they match.
+    /// Returns the globs whose answer was different with the files of the base, and the first added
+    /// or removed files that they match.
     fn matched_otherwise(
         &self,
         hidden: &HiddenFiles,

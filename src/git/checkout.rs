@@ -21,8 +21,8 @@ const OWN: [&str; 2] = ["HEAD", "config.worktree"];
 const SHARED_INDEX: &str = "sharedindex.";
 
 impl Git {
-    /// Makes a work tree at `tree`, with its git directory at `git_dir`: the tracked files as they
-    /// are in this work tree, and this index. Neither is there before.
+    /// Makes a work tree at `tree`, with its git directory at `git_dir`, from the tracked files of
+    /// this work tree and this index. Neither path may exist.
     ///
     /// # Errors
     /// Files that cannot be read or written; a submodule with files.

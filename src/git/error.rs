@@ -41,7 +41,7 @@ pub enum GitError {
     /// Two revisions without a common ancestor.
     #[error("`{}` and `HEAD` have no common ancestor here", visible(.revision))]
     NoMergeBase {
-        /// The revision as it was requested.
+        /// The requested revision, as the caller wrote it.
         revision: String,
         /// Whether the history is cut off, which is the usual cause.
         shallow: bool,

@@ -21,7 +21,7 @@ pub enum Print {
         /// In bytes.
         size: u64,
     },
-    /// A symlink, with its target as it is written.
+    /// A symlink, with the text of its target.
     Symlink(Vec<u8>),
     /// A submodule: the commit that is checked out, if it is known.
     Submodule(Option<String>),

@@ -61,7 +61,7 @@ pub(super) struct Memory {
     observed: Mutex<Option<(IndexStamp, Observed)>>,
     /// The listings of the work tree's folders in the last search.
     folders: Mutex<Vec<Listings>>,
-    /// The index as it was read last, if it was at rest.
+    /// The last parsed index, if it was not changing.
     entries: Mutex<Option<(IndexStamp, Arc<Vec<IndexEntry>>)>>,
 }
 
@@ -140,7 +140,7 @@ impl Memory {
         *locked(&self.entries) = Some((index, entries));
     }
 
-    /// Returns the index as it was read, if it still has this metadata.
+    /// Returns the parsed index, if it still has this metadata.
     pub(super) fn entries(&self, index: IndexStamp) -> Option<Arc<Vec<IndexEntry>>> {
         let kept = locked(&self.entries);
         let (_, entries) = kept.as_ref().filter(|(then, _)| *then == index)?;

@@ -181,7 +181,7 @@ impl Git {
     /// tree at `root`, which is the repository's own.
     ///
     /// # Errors
-    /// Nothing was changed: a file is not as it was, or cannot be written.
+    /// Nothing was changed: a file has changed since, or cannot be written.
     pub fn bring_in(&self, root: &Path, mended: &[Mended]) -> Result<(), MendError> {
         if mended.is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Git object ids, and the id that a file's content would have.
 //!
-//! vplan computes ids itself, of the bytes as they are: `git hash-object` and everything that
+//! vplan computes ids itself, from the unconverted bytes: `git hash-object` and everything that
 //! refreshes the index would run the clean filter that the repository's own configuration names.
 
 use data_encoding::HEXLOWER;

@@ -1,4 +1,4 @@
-//! The state of a work tree, as it was found.
+//! The state of a work tree in a scan.
 
 use super::index::IndexEntry;
 use super::object::Oid;
@@ -92,7 +92,7 @@ impl SearchedFolder {
     }
 }
 
-/// The work tree as it was found.
+/// The scanned work tree.
 #[derive(Debug)]
 pub(super) struct Observed {
     /// A time before the scan began, in nanoseconds since 1970.

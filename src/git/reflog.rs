@@ -99,7 +99,7 @@ impl Movement {
             .collect()
     }
 
-    /// Whether HEAD left a commit that no branch was at, for another one.
+    /// Whether HEAD moved away from a commit without a branch.
     #[must_use]
     pub fn leaves_detached(&self) -> bool {
         let from = self.message.strip_prefix("checkout: moving from ");

@@ -1,9 +1,9 @@
 //! Snapshots the work tree: the content id of every file that is tracked, or untracked and not
 //! ignored by a tracked `.gitignore`.
 //!
-//! Content alone: committing, staging or checking out the same files elsewhere gives the same
-//! snapshot. A file counts with the id of its bytes as they are in the work tree, from vplan's own
-//! table or by reading it.
+//! Only content counts: committing, staging or checking out the same files elsewhere gives the same
+//! snapshot. A file counts with the id of its unconverted bytes, from vplan's own table or by
+//! reading it.
 
 mod touched;
 

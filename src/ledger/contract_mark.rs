@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
 use vplan_contract::{Check, Contract, Placement};
 
-/// The writer of the definitions' digests: another one may write a definition in another way.
+/// The version that computed the digests of the definitions: another one may compute them
+/// differently.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 
 /// The contract of a subject's rounds.
@@ -34,7 +35,7 @@ pub struct ContractMark {
 pub enum ContractChange {
     /// None.
     Same,
-    /// Another contract, in which each check of earlier rounds is as it was.
+    /// Another contract, where each check of earlier rounds is unchanged.
     Extended,
     /// These checks are gone, or have changed since the subject began.
     Lost(BTreeSet<String>),

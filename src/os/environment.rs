@@ -30,7 +30,7 @@ pub struct Grants {
     pub capabilities: bool,
 }
 
-/// The part of the environment that is the same for all steps: made once a run.
+/// The part of the environment that all steps share, made once a run.
 #[derive(Clone, Debug)]
 pub struct Environment {
     caller: Variables,

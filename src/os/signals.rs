@@ -23,8 +23,7 @@ const HEARD: [Signal; 5] = [
 /// Receives signals until it is dropped. Later signals have their usual effect, so that a vplan
 /// whose reader hangs can still be ended.
 ///
-/// Two of a kind that arrive before they are read are one, as they are to the system (signal(7)); a
-/// sender that insists sends another.
+/// Two equal signals that arrive before they are read count as one, as in the system (signal(7)).
 #[derive(Debug)]
 pub struct Signals(Vec<(Signal, unix::Signal)>);
 

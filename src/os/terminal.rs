@@ -47,7 +47,7 @@ pub fn look() -> TerminalProperties {
     }
 }
 
-/// The columns and lines of the terminal that standard error is, as they are now.
+/// The present columns and lines of standard error's terminal.
 #[must_use]
 pub fn size_of_stderr() -> Option<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;

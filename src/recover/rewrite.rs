@@ -36,7 +36,7 @@ pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (
 /// before and after it: a thousand commands can be split, but ten thousand cannot fill the memory.
 const MOST_LISTED: usize = 3_000_000;
 
-/// Whether the plan may be rewritten once more, in addition to these rewrites.
+/// Whether one more rewrite is possible, in addition to these.
 pub(super) fn has_room(plan: &Plan, rewrites: &[Rewrite]) -> bool {
     let listed: usize = rewrites
         .iter()

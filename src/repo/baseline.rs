@@ -13,7 +13,7 @@ use vplan_baseline::{Baseline, MAX_BYTES, decode, encode, quoted};
 use vplan_git::object::Oid;
 use vplan_os::files;
 
-/// A baseline as it was found.
+/// A baseline, with its text and diagnostics.
 #[derive(Debug, Default)]
 pub struct BaselineFile {
     /// Its content, without invalid entries; `None` if the file does not exist.

@@ -127,7 +127,7 @@ impl LedgerFile {
     /// most `limit` for other writers.
     ///
     /// # Errors
-    /// It cannot be read, locked or written, and is as it was; or an error of `change`.
+    /// The ledger cannot be read, locked or written, and is unchanged; or an error of `change`.
     pub fn change<T, E: From<LedgerError>>(
         &self,
         limit: Duration,

@@ -15,7 +15,7 @@ use vplan_lock::{Lock, MAX_BYTES, decode, encode, update};
 use vplan_os::files;
 use vplan_os::retry_eintr::{flock, openat};
 
-/// A contract's lock as it was found.
+/// A contract's lock, with its text and diagnostics.
 #[derive(Debug, Default)]
 pub struct LockFile {
     /// Its text; `None` if the file does not exist.

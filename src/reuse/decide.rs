@@ -66,7 +66,7 @@ pub enum Why {
     /// The cached entry is damaged.
     #[error("what was kept of an earlier pass is damaged")]
     Damaged,
-    /// A product of it is missing or different.
+    /// One of its products is missing or different.
     #[error("`{0}`, which it made when it passed, is not as it was")]
     Product(RepoPath),
 }

@@ -298,7 +298,8 @@ fn step(fixer: &Fixer<'_>) -> Result<Step, DriveError> {
     })
 }
 
-/// Returns the words that run a fixer held. One that is not found is started as it is, and refused.
+/// Returns the words that run a fixer with restrictions. A fixer that is not found is started
+/// without them, and refused.
 fn held_words(fixer: &Fixer<'_>, held: &HeldFiles) -> std::io::Result<Vec<Word>> {
     let (first, rest) = match fixer.argv {
         [first, rest @ ..] => (first, rest),

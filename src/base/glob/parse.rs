@@ -497,7 +497,7 @@ fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
         .help("give it a segment of its own, as in `src/**/*.rs`")
 }
 
-/// Returns the text with a range of it replaced.
+/// Returns the text with one range replaced.
 fn replaced(text: &str, start: usize, end: usize, by: &str) -> Option<String> {
     Some([text.get(..start)?, by, text.get(end..)?].concat())
 }

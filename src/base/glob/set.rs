@@ -2,8 +2,8 @@
 //! calls `globset`.
 //!
 //! Its regular sets answer for a hundred patterns in the time that [`Pattern::matches`] takes for
-//! ten. Literals, `*` and `**` mean the same to them (but for `x/**`, which is given as two globs);
-//! `?` and classes mean bytes and not characters, so patterns with those are not in them.
+//! ten. Literals, `*` and `**` mean the same to them (except `x/**`, which is given as two globs).
+//! But `?` and classes match bytes instead of characters, so patterns with those are excluded.
 
 use super::pattern::{Part, Pattern, Segment};
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};

@@ -15,7 +15,7 @@ pub const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.loca
 /// Size limit of a file of settings, in bytes.
 pub const MOST: u64 = 4 << 20;
 
-/// The settings as they are now.
+/// Returns the present settings.
 pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
     let digest = |path: &str| {
         read_plain(&root.join(path), MOST)

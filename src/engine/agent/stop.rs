@@ -328,7 +328,7 @@ impl<'a> Stop<'a> {
 
         let clock = Clock::start();
         match self.round(run(limit)) {
-            // Nothing is to be repaired: the same once more, of the whole change.
+            // Nothing must be repaired: the whole change is verified again.
             Ok(report) if only_grew(&report) => {
                 self.round(run(limit.saturating_sub(clock.elapsed())))
             }

@@ -35,7 +35,7 @@ pub struct LoopRequest {
 /// A command that repairs.
 #[derive(Clone, Debug)]
 pub struct FixerCommand {
-    /// The command as it is shown to people.
+    /// The command in the form for people.
     pub shown: String,
     /// The program and its arguments.
     pub argv: Vec<Word>,
@@ -99,7 +99,7 @@ pub struct LoopOutcome {
     pub rounds: Vec<RoundRecord>,
     /// The fixer's reason for giving up, in its own words, made safe to show.
     pub stuck: Option<String>,
-    /// The files of the first round's change that are again as they are at the base.
+    /// The files of the first round's change that are restored to the base.
     pub undone: Vec<RepoPath>,
 }
 

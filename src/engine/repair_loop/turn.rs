@@ -201,7 +201,7 @@ impl Task<'_, '_> {
         Ok(!self.watch.changed && session.request.changed == verified.session.request.changed)
     }
 
-    /// Records that the work was reviewed and left as it is. Returns whether that confirmed it.
+    /// Records that the work was reviewed without changes. Returns whether that confirmed it.
     fn confirm(&self, verified: &mut Verified) -> Result<bool, Failure> {
         let subject = verified.report.subject.clone();
         let keeper = Keeper::of_review(

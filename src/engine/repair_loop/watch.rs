@@ -81,7 +81,7 @@ pub(super) struct Watch {
     work: Option<Work>,
     /// The contract has changed since the round before.
     pub changed: bool,
-    /// The files of that change that are again as they are at the base.
+    /// The files of that change that are restored to the base.
     pub undone: Vec<RepoPath>,
 }
 
@@ -244,7 +244,7 @@ impl Work {
         })
     }
 
-    /// Returns the files that are again as they are at the base, and the caveats.
+    /// Returns the files that are restored to the base, and the caveats.
     fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
         let changes = self.changes(session)?;
         let mut caveats = self.caveats.clone();

@@ -1,4 +1,4 @@
-//! A round as it is reported to the ledger.
+//! The result of a round, as input for the ledger.
 
 use super::super::began::Began;
 use super::super::contract_mark::ContractMark;

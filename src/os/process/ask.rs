@@ -66,7 +66,7 @@ pub enum NoAnswer {
 
 /// Limit of the kept standard error, in bytes; its end is kept.
 const STDERR: usize = 4096;
-/// The time that a supervisor has to obey a kill, before it is ended itself.
+/// The time that a supervisor has to obey a kill, before it is killed itself.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Asks, and waits for the answer. In any case no process of the program is left.

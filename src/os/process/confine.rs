@@ -63,7 +63,7 @@ const DEVICES: [&str; 9] = [
     "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm",
 ];
 
-/// Opens the devices that every step may write to, as far as they are there.
+/// Opens the existing devices among those that every step may write to.
 pub fn devices() -> Vec<Writable> {
     let open = |name: &&str| Writable::open(&Path::new("/dev").join(name)).ok();
     DEVICES.iter().filter_map(open).collect()

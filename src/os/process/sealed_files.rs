@@ -26,7 +26,7 @@ pub struct SealedFiles {
 }
 
 impl SealedFiles {
-    /// Makes the folders that it can change, but for its temporary one.
+    /// Makes the folders that it can change, except its temporary one.
     ///
     /// # Errors
     /// Errors of the system.

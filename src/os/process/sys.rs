@@ -383,7 +383,7 @@ pub(super) fn set_read_only(at: &Path, with_below: bool) -> io::Result<()> {
     set_mount(at, with_below, &attributes)
 }
 
-/// Undoes that of a mount, but for the privileges.
+/// Makes a read-only mount writable again, without lifting its other restrictions.
 pub(super) fn set_writable(at: &Path) -> io::Result<()> {
     let attributes = MountAttributes {
         taken: READ_ONLY,

@@ -66,8 +66,8 @@ impl Gathered {
 pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
     let head = git.head()?;
     let tracked = git.tracked()?;
-    // A file that the index lacks is tracked all the same as long as the commit has it: any process
-    // may have written the index.
+    // A file of the commit counts as tracked even if the index lacks it: any process may have
+    // written the index.
     let committed = head
         .as_ref()
         .map(|head| git.names_at(head))

@@ -88,7 +88,7 @@ impl View {
         if self.is_other() && !is_plain {
             return self.linked(path, follow, kind);
         }
-        // Most paths lead over no link; then they are names, but for their dots.
+        // Most paths contain no link, so only their dots must be resolved.
         match self.open(path, follow, ResolveFlags::NO_SYMLINKS) {
             Ok(fd) => straight(normal(path), kind(&fd)),
             Err(Errno::NOENT) if is_plain => {

@@ -214,8 +214,8 @@ impl Builder {
         Ok(self.at(&path))
     }
 
-    /// Makes a folder, and the links and folders on the way to it, as they are outside. Returns its path
-    /// without links.
+    /// Makes a folder, and the links and folders on the way to it, like those outside. Returns its
+    /// path without links.
     fn folder(&mut self, path: &Path, links: usize) -> io::Result<PathBuf> {
         if let Some(real) = self.folders.get(path) {
             return Ok(real.clone());
@@ -270,7 +270,7 @@ fn memory(at: &Path, options: &CStr) -> io::Result<()> {
     Ok(mount("vplan", at, "tmpfs", flags, options)?)
 }
 
-/// Makes the empty file that another one is bound to.
+/// Makes an empty file as a target for a bind mount.
 fn empty(at: &Path, kind: FileType) -> io::Result<()> {
     if !(kind.is_file() || kind.is_char_device()) {
         return Err(Errno::INVAL.into());

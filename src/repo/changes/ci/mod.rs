@@ -103,7 +103,7 @@ fn whole(why: String) -> Compared {
     }
 }
 
-/// The repository as it is checked out.
+/// The present checkout.
 struct Here<'a> {
     git: &'a Git,
     head: Oid,
