@@ -10,7 +10,7 @@ use nom::multi::many1;
 /// The reason why a duration or a size could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitError {
-    /// There are no digits before the unit.
+    /// The number before the unit is missing.
     Number,
     /// The number has no unit.
     NoUnit,

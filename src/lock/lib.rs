@@ -16,9 +16,9 @@
 //! First come the commits of branches and tags in the order of their names, then the imports by
 //! name, then proposals by question. Each is on two lines: a review shows on one what is pinned,
 //! and on the other the pinned value. If two branches pin different imports, a merge just keeps
-//! both. The `seal` is computed over the rest of the entry. It does not protect against attackers,
-//! who can compute one too, but against mistakes: any change by hand or by a merge is detected
-//! offline, at its place.
+//! both. The `seal` is computed over the rest of the entry. It protects against mistakes: any
+//! change by hand or by a merge is detected offline, at its place. It does not protect against
+//! attackers, since anyone can compute it.
 //!
 //! vplan supports a part of KDL: nodes of strings and whole numbers. Blocks, types, `/-`, strings
 //! of several lines and keywords are errors in a lock. The reader is that of plan files
