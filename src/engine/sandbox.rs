@@ -36,8 +36,7 @@ const DECIDING: [&str; 7] = [
     "commondir",
     "gitdir",
 ];
-/// The files of a work tree in the shared directory of linked work trees, and in their own
-/// directories.
+/// The files of the main work tree in the git directory that linked work trees share.
 const OF_OTHERS: [&str; 3] = ["HEAD", "index", "logs/HEAD"];
 /// Maximum number of guarantees, and of steps, that a message names.
 const NAMED: usize = 3;

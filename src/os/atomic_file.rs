@@ -30,10 +30,10 @@ pub struct Keeping {
     cleans_up: bool,
 }
 
-/// The part of a new file that is made sure of before it counts as written.
+/// The parts of a new file that are synced before it counts as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Durability {
-    /// Nothing: its content shows whether it is whole.
+    /// Sync nothing: its content shows whether it is complete.
     Nothing,
     /// Sync the content before the rename. The caller syncs the folder.
     Content,

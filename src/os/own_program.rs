@@ -137,8 +137,8 @@ pub fn remember_directory() {
     }
 }
 
-/// Replaces this process by this program in the same directory. The arguments (without the
-/// program's name) are changed by `change`, and one variable is added. Returns only if that fails.
+/// Replaces this process by this program, in the directory where it was started. `change` changes
+/// the arguments (without the program's name), and one variable is added. Returns only on failure.
 pub fn again(
     variable: Option<(&str, &OsStr)>,
     change: impl FnOnce(&mut Vec<OsString>),

@@ -70,7 +70,7 @@ pub enum Message<'a> {
         at: u64,
         /// The job, if there is one.
         work: &'a mut Option<IoJob>,
-        /// The time of the next call, even if nothing else happens until then.
+        /// The time of the next job, even if nothing else happens until then.
         again: &'a mut Option<u64>,
     },
     /// A part of the job has been done.

@@ -166,7 +166,7 @@ struct Tally {
     items: Vec<Hits>,
     /// The lists with hits.
     found: Vec<u32>,
-    /// For each list, whether it needs every selected file; and the files found for those.
+    /// For each list, whether all its files are requested; and the files found for such lists.
     watched: Vec<bool>,
     seen: Vec<SeenBlock>,
 }

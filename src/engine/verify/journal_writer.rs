@@ -25,8 +25,8 @@ pub(super) struct JournalWriter<'e> {
     report: Option<Digest>,
     /// The first error of writing the record.
     pub fault: Option<String>,
-    /// Collects lines between the start of the run, or the end of a step, and a sync request. The
-    /// next step starts meanwhile.
+    /// Waits for a sync request since the start of the run, or the end of a step. The next step
+    /// starts meanwhile.
     commit: GroupCommit,
     /// Whether a step has started.
     has_started: bool,

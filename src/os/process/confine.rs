@@ -329,7 +329,7 @@ impl Confine {
         self.held.iter().fold(user, |bits, one| bits | bit(*one))
     }
 
-    /// If it is sealed, whether its files are set.
+    /// Whether it has sealing guarantees and files for them, or neither.
     pub(super) fn is_whole(&self) -> bool {
         let is_held = |one| self.held.contains(one);
         if self.sealed.is_some() {
