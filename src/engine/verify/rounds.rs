@@ -306,12 +306,11 @@ impl Rounds {
     }
 
     fn attach(&self, records: &mut [StepRecord]) {
+        let none = LastTry::default();
         for record in records.iter_mut().filter(|r| r.tries > 0) {
             let place = || self.places.get(&record.id).cloned();
             record.place = record.place.take().or_else(place);
-            let Some(last) = self.tries.get(&record.id) else {
-                continue;
-            };
+            let last = self.tries.get(&record.id).unwrap_or(&none);
             let started = last.program.as_ref();
             let started = started.and_then(|path| self.resolved.get(path));
             let program = || last.elsewhere.as_ref().or(started).cloned();
