@@ -125,7 +125,7 @@ impl Lowering<'_> {
 
     /// The rows of an `each` over packages: none where the workspace is not known yet.
     fn packages(&mut self, node: &Node<'_>) -> Option<Vec<Row>> {
-        let is_str = |arg: &&Arg<'_>| matches!(arg.value, Value::Str { .. });
+        let is_str = |arg: &&Arg<'_>| matches!(arg.value, Value::Str(_));
         let named = node.args.iter().find(is_str);
         let text = match named {
             Some(arg) => self.values.text(arg, Escape::Nothing)?,
@@ -179,7 +179,7 @@ impl Lowering<'_> {
         let mut strings = node
             .args
             .iter()
-            .filter(|arg| matches!(arg.value, Value::Str { .. }));
+            .filter(|arg| matches!(arg.value, Value::Str(_)));
         let first = strings.next()?;
         let glob = self.values.text(first, Escape::Glob)?;
         let with = strings.filter_map(|arg| self.values.text(arg, Escape::Nothing));
@@ -382,7 +382,7 @@ fn uses(node: &Node<'_>, name: &str) -> bool {
     let forms = [format!("{{{name}}}"), format!("{{{}}}", hole_of_name(name))];
     let in_arg = |arg: &Arg<'_>| match &arg.value {
         Value::Word(text) | Value::Not(text) => has(text),
-        Value::Str { text, holes, .. } => *holes && has(text),
+        Value::Str(string) => string.holes && has(&string.text),
         Value::Command(command) => forms.iter().any(|hole| command.names_hole(hole)),
         Value::Assignment(pair) => forms.iter().any(|hole| pair.names_hole(hole)),
         Value::Shell(_) | Value::Mark(_) | Value::Item(_) => false,

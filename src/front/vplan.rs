@@ -417,10 +417,10 @@ impl Lowering<'_> {
         let first = node.values().next();
         Some(match (kind, first.map(|a| &a.value)) {
             (Kind::Shell, Some(Value::Shell(text))) => Verb::Shell(text.clone()),
-            (Kind::Judge, Some(Value::Str { .. })) => {
+            (Kind::Judge, Some(Value::Str(_))) => {
                 Verb::Judge(self.values.text(first?, Escape::Nothing)?)
             }
-            (Kind::File, Some(Value::Str { .. })) => {
+            (Kind::File, Some(Value::Str(_))) => {
                 let path = self.values.strings(node).into_iter().next()?;
                 let mut assertions = Vec::new();
                 for line in node.lines().iter().filter(|n| !n.broken) {
@@ -449,7 +449,8 @@ impl Lowering<'_> {
     fn import(&mut self, node: &Node<'_>) {
         let mut strings = self.values.strings(node).into_iter();
         let Some(source) = strings.next() else { return };
-        if let Some(Value::Str { holes: true, .. }) = node.values().next().map(|arg| &arg.value)
+        if let Some(Value::Str(name)) = node.values().next().map(|arg| &arg.value)
+            && name.holes
             && self.values.row > 0
         {
             let error = Diagnostic::error(

@@ -137,10 +137,10 @@ impl Lowering<'_> {
                         .count()
             }
             Value::Shell(text) => service_holes(text).next().is_some(),
-            Value::Str { text, holes, .. } => {
+            Value::Str(string) => {
                 let filled = self.values.text(arg, Escape::Nothing).unwrap_or_default();
-                let written = if *holes {
-                    service_holes(text).count()
+                let written = if string.holes {
+                    service_holes(&string.text).count()
                 } else {
                     0
                 };

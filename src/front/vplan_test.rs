@@ -134,7 +134,7 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
             ExpectLine::At(ends)
         }
         Keyword::ExpectCommand => match &first?.value {
-            Value::Str { .. } => {
+            Value::Str(_) => {
                 let text = values.text(first?, Escape::Nothing)?;
                 if let Some(found) = verb::wrong(&text) {
                     let place = values.place(first?.span);

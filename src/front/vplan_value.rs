@@ -56,10 +56,10 @@ impl Values<'_> {
     /// Reads a string.
     pub(super) fn text(&self, arg: &Arg<'_>, escape: Escape) -> Option<String> {
         match &arg.value {
-            Value::Str {
-                text, holes: true, ..
-            } => Some(self.holes.fill(text, escape).into_owned()),
-            Value::Str { text, .. } => Some(text.to_string()),
+            Value::Str(string) if string.holes => {
+                Some(self.holes.fill(&string.text, escape).into_owned())
+            }
+            Value::Str(string) => Some(string.text.to_string()),
             _ => None,
         }
     }
@@ -134,11 +134,9 @@ impl Values<'_> {
     /// Reads all arguments of a condition about what exists.
     pub(super) fn sought(&self, node: &Node<'_>) -> Vec<Sought> {
         let sought = |a: &Arg<'_>| match &a.value {
-            Value::Str {
-                verbatim, holes, ..
-            } => Some(Sought::new(
+            Value::Str(string) => Some(Sought::new(
                 At::new(self.text(a, Escape::Glob)?, self.place(a.span)),
-                (*verbatim && !holes).then_some(a.span.start + 1),
+                (string.verbatim && !string.holes).then_some(a.span.start + 1),
             )),
             _ => None,
         };
@@ -149,14 +147,12 @@ impl Values<'_> {
     pub(super) fn sel(&mut self, arg: &Arg<'_>) -> Option<Sel> {
         let place = self.place(arg.span);
         let (not, name) = match &arg.value {
-            Value::Str {
-                verbatim, holes, ..
-            } => {
+            Value::Str(string) => {
                 let text = self.text(arg, Escape::Glob)?;
-                let (not, glob) = text
-                    .strip_prefix('!')
-                    .map_or((false, text.as_str()), |glob| (true, glob));
-                let inner = (*verbatim && !holes).then_some(arg.span.start + 1 + usize::from(not));
+                let glob = text.strip_prefix('!');
+                let (not, glob) = (glob.is_some(), glob.unwrap_or(&text));
+                let inner = arg.span.start + 1 + usize::from(not);
+                let inner = (string.verbatim && !string.holes).then_some(inner);
                 return Some(Sel {
                     not,
                     what: At::new(SelKind::Glob(glob.to_owned()), place),

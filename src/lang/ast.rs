@@ -92,14 +92,7 @@ pub enum Value<'a> {
     /// A bare word: a name, a number, a duration.
     Word(&'a str),
     /// A string.
-    Str {
-        /// Its value.
-        text: Cow<'a, str>,
-        /// Whether it is in the source just as it is, so that spans inside it can be computed.
-        verbatim: bool,
-        /// Whether there are holes in it that an `each` may fill: it is in double quotes.
-        holes: bool,
-    },
+    Str(Quoted<'a>),
     /// `!name`; the span covers the `!`.
     Not(&'a str),
     /// The words after `NAME:` or a verb.
@@ -112,6 +105,17 @@ pub enum Value<'a> {
     Item(String),
     /// Punctuation, and words that are part of the statement (`tier` in `risk`).
     Mark(&'static str),
+}
+
+/// A string in quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quoted<'a> {
+    /// Its value.
+    pub text: Cow<'a, str>,
+    /// Whether it is in the source just as it is, so that spans inside it can be computed.
+    pub verbatim: bool,
+    /// Whether there are holes in it that an `each` may fill: it is in double quotes.
+    pub holes: bool,
 }
 
 /// A command, or a variable with its value, in which an `each` may fill holes.
@@ -343,18 +347,7 @@ fn same_nodes(a: &[Node<'_>], b: &[Node<'_>]) -> bool {
 /// Whether two arguments have the same value.
 pub(super) fn same_values(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
-        (
-            Value::Str {
-                text: a,
-                holes: in_a,
-                ..
-            },
-            Value::Str {
-                text: b,
-                holes: in_b,
-                ..
-            },
-        ) => a == b && in_a == in_b,
+        (Value::Str(a), Value::Str(b)) => (&a.text, a.holes) == (&b.text, b.holes),
         _ => a == b,
     }
 }

@@ -79,7 +79,9 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, in_each: bool, out: &mut String
                 out.push(' ');
             }
             match &arg.value {
-                Value::Str { text, .. } if is_pattern(node) => out.push_str(&quote_pattern(text)),
+                Value::Str(string) if is_pattern(node) => {
+                    out.push_str(&quote_pattern(&string.text));
+                }
                 _ => write_arg(arg, in_each || takes_globs(node), out),
             }
         }
@@ -133,11 +135,9 @@ fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
             out.push('!');
             out.push_str(name);
         }
-        Value::Str {
-            text, holes: true, ..
-        } => out.push_str(&quote_with_holes(text)),
-        Value::Str { text, .. } if literal => out.push_str(&quote_literal(text)),
-        Value::Str { text, .. } => out.push_str(&quote_string(text)),
+        Value::Str(string) if string.holes => out.push_str(&quote_with_holes(&string.text)),
+        Value::Str(string) if literal => out.push_str(&quote_literal(&string.text)),
+        Value::Str(string) => out.push_str(&quote_string(&string.text)),
         Value::Command(command) => out.push_str(&command.to_text()),
         Value::Shell(text) => out.push_str(text),
         Value::Assignment(pair) => out.push_str(&pair.to_text()),

@@ -270,17 +270,14 @@ impl<'a> Writer<'a> {
                 };
                 let written = self.slice(arg.span);
                 let piece = match value {
-                    Value::Str { text, .. } if is_pattern(node) && !written.contains('\n') => {
-                        quote_pattern(text)
-                    }
                     // A string that goes on in the next line does so where its author wanted it to.
-                    Value::Str {
-                        text, holes: true, ..
-                    } if !written.contains('\n') => Cow::Owned(quote_with_holes(text)),
-                    // In `'…'` nothing is filled.
-                    Value::Str { text, .. } if !written.contains('\n') && !has_hole(text) => {
-                        quote_string(text)
+                    _ if written.contains('\n') => Cow::Borrowed(written),
+                    Value::Str(string) if is_pattern(node) => quote_pattern(&string.text),
+                    Value::Str(string) if string.holes => {
+                        Cow::Owned(quote_with_holes(&string.text))
                     }
+                    // In `'…'` nothing is filled.
+                    Value::Str(string) if !has_hole(&string.text) => quote_string(&string.text),
                     _ => Cow::Borrowed(written),
                 };
                 self.piece(gap, &piece, depth);

@@ -377,6 +377,11 @@ impl Statement {
     pub(crate) fn has_maybe_block(&self) -> bool {
         self.slots.last() == Some(&Slot::MaybeBlock)
     }
+
+    /// Says how it is written.
+    pub(crate) fn help(&self) -> String {
+        format!("it is written `{}`", self.usage)
+    }
 }
 
 /// Finds the statement that a word begins in this context.

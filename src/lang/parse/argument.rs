@@ -1,205 +1,118 @@
 //! Parses a statement's arguments by its slots in the table, and reports every fault.
 
 use super::command::Fillable;
-use super::parser::{Parser, Parts};
-use super::token::{self, Kind, Token};
+use super::parser::{Head, Parser, Parts, Text};
+use super::token::{self, Token, TokenError, Tokens};
 use super::{command, each};
 use crate::ast::{Arg, Value};
 use crate::error::{self, shown};
-use crate::statement::{Item, Keyword, Slot, Statement};
+use crate::statement::{Item, Keyword, Slot};
 use std::borrow::Cow;
-use std::iter::Peekable;
-use std::vec::IntoIter;
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::{has_hole, holes, package_hole};
 use vplan_base::name::{is_name, is_pattern, is_reference};
 use vplan_base::span::{Place, Span};
 
-pub(super) type Tokens<'a> = Peekable<IntoIter<Token<'a>>>;
-
 impl<'a> Parser<'a> {
-    /// Reads the text after a keyword. `rest` begins at `offset`.
-    pub(super) fn arguments(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        offset: usize,
-    ) -> Parts<'a> {
+    /// Reads the text after a keyword.
+    pub(super) fn arguments(&mut self, head: Head, rest: Text<'a>) -> Parts<'a> {
         let mut parts = Parts::default();
-        if !rest.is_empty() && !rest.starts_with([' ', '\t', '\\', '{']) {
-            let span = Span::new(
-                keyword.start,
-                offset + rest.chars().next().map_or(0, char::len_utf8),
-            );
-            self.report(
-                Diagnostic::error(
-                    error::MISSING_BLANK,
-                    format!("a blank is missing behind `{}`", statement.word),
-                )
-                .label(self.place(span), "no blank here")
-                .help(format!("it is written `{}`", statement.usage)),
-            );
-            parts.broken = true;
+        let (statement, (text, offset)) = (head.statement, rest);
+        if !text.is_empty() && !text.starts_with([' ', '\t', '\\', '{']) {
+            let end = offset + text.chars().next().map_or(0, char::len_utf8);
+            let span = Span::new(head.keyword.start, end);
+            let message = format!("a blank is missing behind `{}`", statement.word);
+            let error = self.error(error::MISSING_BLANK, message, span, "no blank here");
+            self.fail(error.help(statement.help()), &mut parts);
         }
         match statement.slots {
-            [Slot::Command] => self.command((statement.word, statement), rest, offset, &mut parts),
-            [Slot::Shell] => self.shell(keyword, rest, offset, &mut parts),
-            [Slot::Assignment] => self.assignment(statement, keyword, rest, offset, &mut parts),
-            [Slot::Ready] => self.ready(statement, keyword, rest, offset, &mut parts),
-            [Slot::Each] => self.each(statement, keyword, rest, offset, &mut parts),
-            [_, Slot::ColonOrBlock] => self.check(statement, keyword, rest, offset, &mut parts),
+            [Slot::Command] => self.command((statement.word, statement), rest, &mut parts),
+            [Slot::Shell] => self.shell(head.keyword, rest, &mut parts),
+            [Slot::Assignment] => self.assignment(head, rest, &mut parts),
+            [Slot::Ready] => self.ready(head, rest, &mut parts),
+            [Slot::Each] => self.each(head, rest, &mut parts),
+            [_, Slot::ColonOrBlock] => self.check(head, rest, &mut parts),
             slots => {
-                let mut tokens = self.tokens(rest, offset, &mut parts);
+                self.tokens(rest, &mut parts);
                 for slot in slots {
-                    self.slot(*slot, statement, keyword, &mut tokens, &mut parts);
+                    self.slot(*slot, head, &mut parts);
                 }
-                self.block(statement, keyword, tokens, &mut parts);
+                self.block(head, &mut parts);
             }
         }
         parts
     }
 
-    pub(super) fn tokens(
-        &mut self,
-        text: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) -> Tokens<'a> {
+    /// Splits a text into the tokens that are read next.
+    pub(super) fn tokens(&mut self, (text, offset): Text<'a>, parts: &mut Parts<'a>) {
         let mut faults = Vec::new();
         let tokens = token::tokens(text, offset, &mut |fault, span| faults.push((fault, span)));
         parts.args.reserve_exact(tokens.len());
-        parts.broken |= !faults.is_empty();
         for (fault, span) in &faults {
-            self.report(match fault {
-                token::TokenError::Unclosed => Diagnostic::error(error::UNCLOSED_STRING, "the string is not closed")
-                    .label(self.place(*span), "opened here")
-                    .help("a string ends on its line, with the quote that began it"),
-                token::TokenError::Escape => {
-                    let found = self.slice(*span);
-                    Diagnostic::error(error::BAD_ESCAPE, format!("{} is no escape", shown(found)))
-                        .label(self.place(*span), "unknown escape")
+            let error = match fault {
+                TokenError::Unclosed => {
+                    let message = "the string is not closed";
+                    self.error(error::UNCLOSED_STRING, message, *span, "opened here")
+                        .help("a string ends on its line, with the quote that began it")
+                }
+                TokenError::Escape => {
+                    let message = format!("{} is no escape", shown(self.slice(*span)));
+                    self.error(error::BAD_ESCAPE, message, *span, "unknown escape")
                         .help(r#"the escapes are `\"`, `\\`, `\n`, `\t`, `\r` and `\u{HEX}`; in '…' everything is literal"#)
                 }
-            });
+            };
+            self.fail(error, parts);
         }
-        if faults.is_empty() {
-            for pair in tokens.windows(2) {
-                if let [a, b] = pair
-                    && b.glued
-                    && !matches!(a.kind, Kind::Mark(_))
-                    && !matches!(b.kind, Kind::Mark(_))
-                {
-                    parts.broken = true;
-                    self.report(
-                        Diagnostic::error(
-                            error::MISSING_BLANK,
-                            "a blank is missing between two arguments",
-                        )
-                        .label(self.place(b.span), "no blank before this"),
-                    );
-                }
+        let sound = tokens.windows(2).filter(|_| faults.is_empty());
+        for pair in sound {
+            if let [a, b] = pair
+                && b.glued
+                && a.is_value()
+                && b.is_value()
+            {
+                let message = "a blank is missing between two arguments";
+                let label = "no blank before this";
+                let error = self.error(error::MISSING_BLANK, message, b.span, label);
+                self.fail(error, parts);
             }
         }
-        tokens.into_iter().peekable()
+        parts.tokens = Tokens::new(tokens);
     }
 
-    fn slot(
-        &mut self,
-        slot: Slot,
-        statement: &'static Statement,
-        keyword: Span,
-        tokens: &mut Tokens<'a>,
-        parts: &mut Parts<'a>,
-    ) {
+    fn slot(&mut self, slot: Slot, head: Head, parts: &mut Parts<'a>) {
+        let next = parts.tokens.peek();
+        let is_word = next.is_some_and(|token| matches!(token.value, Value::Word(_)));
+        let is_value = next.is_some_and(Token::is_value);
         match slot {
-            Slot::One(item) => self.one(item, statement, keyword, tokens, parts),
-            Slot::Any(_) | Slot::Maybe(_)
-                if !matches!(
-                    tokens.peek(),
-                    Some(Token {
-                        kind: Kind::Word(_) | Kind::Str { .. },
-                        ..
-                    })
-                ) => {}
-            Slot::Level
-                if !matches!(
-                    tokens.peek(),
-                    Some(Token {
-                        kind: Kind::Word(_),
-                        ..
-                    })
-                ) => {}
-            Slot::Level => self.one(Item::Word("a level"), statement, keyword, tokens, parts),
-            Slot::Maybe(item) => self.one(item, statement, keyword, tokens, parts),
+            Slot::Any(_) | Slot::Maybe(_) if !is_value => {}
+            Slot::Level if !is_word => {}
+            Slot::Level => self.one(Item::Word("a level"), head, parts),
+            Slot::One(item) | Slot::Maybe(item) => self.one(item, head, parts),
             Slot::Many(item) | Slot::Any(item) => {
-                self.one(item, statement, keyword, tokens, parts);
-                while let Some(token) = tokens.peek() {
-                    match token.kind {
-                        Kind::Mark("{" | "}") => break,
-                        Kind::Mark(",") => {
-                            let span = token.span;
-                            tokens.next();
-                            self.unexpected(
-                                ",",
-                                span,
-                                "no comma here",
-                                "blanks separate the items of a list",
-                                parts,
-                            );
+                self.one(item, head, parts);
+                let is_in = |token: &&Token<'_>| !token.is_mark("{") && !token.is_mark("}");
+                while parts.tokens.peek().filter(is_in).is_some() {
+                    match parts.tokens.next_if(|token| token.is_mark(",")) {
+                        Some(comma) => {
+                            let help = "blanks separate the items of a list";
+                            self.unexpected(comma.span, "no comma here", help, parts);
                         }
-                        _ => self.one(item, statement, keyword, tokens, parts),
+                        None => self.one(item, head, parts),
                     }
                 }
             }
-            Slot::Literal(word) => match tokens.peek() {
-                Some(Token {
-                    kind: Kind::Word(found),
-                    span,
-                    ..
-                }) if *found == word => {
-                    parts.args.push(Arg::new(*span, Value::Mark(word)));
-                    tokens.next();
-                }
-                _ => self.missing(&format!("`{word}`"), statement, keyword, tokens, parts),
-            },
+            Slot::Literal(word) => self.part(Value::Word(word), word, head, parts),
+            Slot::Equals => self.part(Value::Mark("="), "=", head, parts),
             Slot::Optional(word, item) => {
-                if let Some(token) = tokens.next_if(|t| t.kind == Kind::Word(word)) {
+                if let Some(token) = parts.tokens.next_if(|t| t.value == Value::Word(word)) {
                     parts.args.push(Arg::new(token.span, Value::Mark(word)));
-                    self.one(item, statement, token.span, tokens, parts);
+                    self.one(item, head.behind(token.span), parts);
                 }
             }
-            Slot::Equals => match tokens.peek() {
-                Some(Token {
-                    kind: Kind::Mark("="),
-                    span,
-                    ..
-                }) => {
-                    parts.args.push(Arg::new(*span, Value::Mark("=")));
-                    tokens.next();
-                }
-                _ => self.missing("`=`", statement, keyword, tokens, parts),
-            },
-            Slot::Groups => self.groups(statement, keyword, tokens, parts),
+            Slot::Groups => self.groups(head, parts),
             Slot::Anything => {
-                while let Some(token) = tokens.next_if(|t| t.kind != Kind::Mark("{")) {
-                    let value = match token.kind {
-                        Kind::Word(word) => Value::Word(word),
-                        Kind::Str {
-                            text,
-                            verbatim,
-                            holes,
-                        } => Value::Str {
-                            text,
-                            verbatim,
-                            holes,
-                        },
-                        Kind::Mark(mark) => Value::Mark(mark),
-                    };
-                    parts.args.push(Arg {
-                        span: token.span,
-                        value,
-                    });
+                while let Some(token) = parts.tokens.next_if(|token| !token.is_mark("{")) {
+                    parts.args.push(token.into_arg());
                 }
             }
             Slot::Command
@@ -212,315 +125,193 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn one(
-        &mut self,
-        item: Item,
-        statement: &'static Statement,
-        keyword: Span,
-        tokens: &mut Tokens<'a>,
-        parts: &mut Parts<'a>,
-    ) {
-        let Some(token) = tokens.next_if(|t| !matches!(t.kind, Kind::Mark("{" | "}"))) else {
-            return self.missing(expected(item), statement, keyword, tokens, parts);
+    /// Reads a word or mark that belongs to the statement.
+    fn part(&mut self, value: Value<'a>, word: &'static str, head: Head, parts: &mut Parts<'a>) {
+        match parts.tokens.next_if(|token| token.value == value) {
+            Some(token) => parts.args.push(Arg::new(token.span, Value::Mark(word))),
+            None => self.missing(&format!("`{word}`"), head, parts),
+        }
+    }
+
+    pub(super) fn one(&mut self, item: Item, head: Head, parts: &mut Parts<'a>) {
+        let is_brace = |token: &Token<'_>| token.is_mark("{") || token.is_mark("}");
+        let Some(token) = parts.tokens.next_if(|token| !is_brace(token)) else {
+            return self.missing(expected(item), head, parts);
         };
-        match (item, token.kind) {
-            (Item::Name, Kind::Word(word)) => {
-                parts.broken |= !self.name(word, token.span, false);
-                parts.args.push(Arg::new(token.span, Value::Word(word)));
+        let span = token.span;
+        match (item, token.value) {
+            (Item::Name, Value::Word(word)) => {
+                parts.broken |= !self.name(word, span, false);
+                parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Reference, Kind::Word(word)) => {
-                let is_sound = is_pattern(word) || self.name(word, token.span, true);
+            (Item::Reference, Value::Word(word)) => {
+                let is_sound = is_pattern(word) || self.name(word, span, true);
                 parts.broken |= !is_sound;
-                parts.args.push(Arg::new(token.span, Value::Word(word)));
+                parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Word(_), Kind::Word(word)) => {
+            (Item::Word(_), Value::Word(word)) => {
                 if let Some((_, name)) = holes(word).next() {
-                    parts.broken = true;
-                    let place = self.place(token.span);
-                    self.report(hole_place(name, place));
+                    self.fail(hole_place(name, self.place(span)), parts);
                 }
-                parts.args.push(Arg::new(token.span, Value::Word(word)));
+                parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (
-                Item::Str | Item::Sel | Item::Glob,
-                Kind::Str {
-                    text,
-                    verbatim,
-                    holes,
-                },
-            ) => {
-                let is_served = statement.keyword == Keyword::Ready;
-                if holes {
-                    parts.broken |=
-                        !self.knows_holes(&text, token.span, (item != Item::Str, is_served));
+            (Item::Str | Item::Sel | Item::Glob, Value::Str(mut string)) => {
+                let is_served = head.statement.keyword == Keyword::Ready;
+                if string.holes {
+                    let kind = (item != Item::Str, is_served);
+                    parts.broken |= !self.knows_holes(&string.text, span, kind);
                 }
                 // Outside of an `each` a plain string has none.
                 let fillable = self.fillable(is_served);
-                let is_filled = |text: &str| {
-                    let mut named = vplan_base::hole::holes(text);
-                    named.any(|(_, name)| fillable.has(name))
-                };
-                let holes = holes && is_filled(&text);
-                parts.args.push(Arg::new(
-                    token.span,
-                    Value::Str {
-                        text,
-                        verbatim,
-                        holes,
-                    },
-                ));
+                string.holes &= holes(&string.text).any(|(_, name)| fillable.has(name));
+                parts.args.push(Arg::new(span, Value::Str(string)));
             }
-            (Item::Sel, Kind::Word(word)) if is_reference(&without_holes(word)) => {
-                parts.broken |= !self.name(word, token.span, true);
-                parts.args.push(Arg::new(token.span, Value::Word(word)));
+            (Item::Sel, Value::Word(word)) if is_reference(&without_holes(word)) => {
+                parts.broken |= !self.name(word, span, true);
+                parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Sel, Kind::Mark("!")) => self.negated(token.span, tokens, parts),
-            (Item::Sel | Item::Glob, Kind::Word(word)) => {
-                let mut span = token.span;
-                while let Some(more) = tokens.next_if(|t| t.glued) {
-                    span = span.to(more.span);
-                }
+            (Item::Sel, Value::Mark("!")) => self.negated(span, parts),
+            (Item::Sel | Item::Glob, Value::Word(word)) => {
+                let whole = parts.tokens.next_glued(span);
                 parts.broken = true;
-                let glob = word.contains(['*', '?', '[', '/', '.'])
-                    || span != token.span
-                    || item == Item::Glob;
-                let message = format!("{} is not quoted", shown(self.slice(span)));
-                if glob {
-                    self.report(
-                        Diagnostic::error(error::UNQUOTED_GLOB, message)
-                            .label(self.place(span), "a glob stands in quotes")
-                            .help(format!("write `\"{}\"`", self.slice(span))),
-                    );
+                if word.contains(['*', '?', '[', '/', '.']) || whole != span || item == Item::Glob {
+                    let found = self.slice(whole);
+                    let message = format!("{} is not quoted", shown(found));
+                    let label = "a glob stands in quotes";
+                    let error = self.error(error::UNQUOTED_GLOB, message, whole, label);
+                    self.report(error.help(format!("write `\"{found}\"`")));
                 } else {
-                    self.name(word, span, true);
+                    self.name(word, whole, true);
                 }
             }
-            (Item::Name | Item::Reference | Item::Word(_), Kind::Str { text, .. }) => {
-                let help = format!("write {} without quotes", shown(&text));
+            (Item::Name | Item::Reference | Item::Word(_), Value::Str(string)) => {
+                let help = format!("write {} without quotes", shown(&string.text));
                 // The name is known all the same.
-                if let (Item::Name, Cow::Borrowed(name)) = (item, &text)
+                if let (Item::Name, Cow::Borrowed(name)) = (item, &string.text)
                     && is_name(name)
                 {
-                    parts.args.push(Arg::new(token.span, Value::Word(name)));
+                    parts.args.push(Arg::new(span, Value::Word(name)));
                 }
-                self.unexpected(
-                    self.slice(token.span),
-                    token.span,
-                    &format!("{} is expected", expected(item)),
-                    &help,
-                    parts,
-                );
-            }
-            (Item::Str, Kind::Word(_)) => {
-                let mut span = token.span;
-                while let Some(more) = tokens.next_if(|t| t.glued) {
-                    span = span.to(more.span);
-                }
-                let found = self.slice(span);
-                self.unexpected(
-                    found,
-                    span,
-                    "a string is expected",
-                    &format!("write `\"{found}\"`"),
-                    parts,
-                );
-            }
-            (_, Kind::Mark(mark)) => {
                 let label = format!("{} is expected", expected(item));
-                self.unexpected(
-                    mark,
-                    token.span,
-                    &label,
-                    &format!("it is written `{}`", statement.usage),
-                    parts,
-                );
+                self.unexpected(span, &label, &help, parts);
+            }
+            (Item::Str, Value::Word(_)) => {
+                let span = parts.tokens.next_glued(span);
+                let help = format!("write `\"{}\"`", self.slice(span));
+                self.unexpected(span, "a string is expected", &help, parts);
+            }
+            _ => {
+                let label = format!("{} is expected", expected(item));
+                self.unexpected(span, &label, &head.statement.help(), parts);
             }
         }
     }
 
     /// Reads `!name`.
-    fn negated(&mut self, bang: Span, tokens: &mut Tokens<'a>, parts: &mut Parts<'a>) {
-        match tokens.next_if(|t| t.glued && !matches!(t.kind, Kind::Mark(_))) {
-            Some(Token {
-                kind: Kind::Word(word),
-                span,
-                ..
-            }) => {
+    fn negated(&mut self, bang: Span, parts: &mut Parts<'a>) {
+        let named = parts
+            .tokens
+            .next_if(|token| token.glued && token.is_value());
+        match named.map(|token| (token.span, token.value)) {
+            Some((span, Value::Word(word))) => {
                 parts.broken |= !self.name(word, span, true);
                 parts.args.push(Arg::new(bang.to(span), Value::Not(word)));
             }
-            Some(Token { span, .. }) => {
-                parts.broken = true;
+            Some((span, _)) => {
                 let inner = self.slice(span).trim_matches(['"', '\'']);
-                self.report(
-                    Diagnostic::error(error::UNQUOTED_GLOB, "the `!` stands outside the quotes")
-                        .label(self.place(bang.to(span)), "an excluding glob is one string")
-                        .help(format!("write `\"!{inner}\"`")),
-                );
+                let message = "the `!` stands outside the quotes";
+                let label = "an excluding glob is one string";
+                let error = self.error(error::UNQUOTED_GLOB, message, bang.to(span), label);
+                self.fail(error.help(format!("write `\"!{inner}\"`")), parts);
             }
-            None => self.unexpected(
-                "!",
-                bang,
-                "a name is expected directly behind it",
-                "exclude with `!name` or `\"!glob\"`",
-                parts,
-            ),
+            None => {
+                let label = "a name is expected directly behind it";
+                let help = "exclude with `!name` or `\"!glob\"`";
+                self.unexpected(bang, label, help, parts);
+            }
         }
     }
 
     /// Reads `name, name -> * -> name`.
-    fn groups(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        tokens: &mut Tokens<'a>,
-        parts: &mut Parts<'a>,
-    ) {
+    fn groups(&mut self, head: Head, parts: &mut Parts<'a>) {
         let mut arrows = 0;
         loop {
-            match tokens.peek() {
-                Some(Token {
-                    kind: Kind::Word("*"),
-                    span,
-                    ..
-                }) => {
-                    parts.args.push(Arg::new(*span, Value::Word("*")));
-                    tokens.next();
-                }
-                _ => {
-                    let before = parts.args.len();
-                    self.one(Item::Reference, statement, keyword, tokens, parts);
-                    if parts.args.len() == before {
-                        return tokens.by_ref().for_each(drop);
-                    }
-                }
+            let before = parts.args.len();
+            match parts
+                .tokens
+                .next_if(|token| token.value == Value::Word("*"))
+            {
+                Some(token) => parts.args.push(token.into_arg()),
+                None => self.one(Item::Reference, head, parts),
             }
-            match tokens.peek() {
-                Some(Token {
-                    kind: Kind::Mark(mark @ ("," | "->")),
-                    span,
-                    ..
-                }) => {
-                    arrows += usize::from(*mark == "->");
-                    parts.args.push(Arg::new(*span, Value::Mark(mark)));
-                    tokens.next();
-                }
-                Some(Token {
-                    kind: Kind::Word(_) | Kind::Str { .. },
-                    span,
-                    ..
-                }) => {
-                    let span = *span;
-                    self.unexpected(
-                        self.slice(span),
-                        span,
-                        "`->` or `,` is expected before it",
-                        "`a, b -> c` runs a and b before c",
-                        parts,
-                    );
-                    tokens.by_ref().for_each(drop);
-                    return;
-                }
-                _ => break,
+            if parts.args.len() == before {
+                return drop(parts.tokens.take_last());
             }
+            let is_between = |token: &Token<'_>| token.is_mark(",") || token.is_mark("->");
+            let Some(mark) = parts.tokens.next_if(is_between) else {
+                break;
+            };
+            arrows += usize::from(mark.is_mark("->"));
+            parts.args.push(mark.into_arg());
         }
-        if arrows == 0 && !parts.broken {
-            self.missing("`->` and a second group", statement, keyword, tokens, parts);
+        if let Some(token) = parts.tokens.next_if(Token::is_value) {
+            let help = "`a, b -> c` runs a and b before c";
+            self.unexpected(token.span, "`->` or `,` is expected before it", help, parts);
+            parts.tokens.take_last();
+        } else if arrows == 0 && !parts.broken {
+            self.missing("`->` and a second group", head, parts);
         }
     }
 
     /// Reads the text after the arguments: the `{` of a block, or nothing.
-    pub(super) fn block(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        mut tokens: Tokens<'a>,
-        parts: &mut Parts<'a>,
-    ) {
-        match (tokens.next(), statement.body) {
-            (None, None) => {}
-            (None, Some(_)) if statement.has_maybe_block() => {}
-            (None, Some(_)) => {
-                if !parts.broken {
-                    self.report(
-                        Diagnostic::error(
-                            error::MISSING_BLOCK,
-                            format!("`{}` needs a block", statement.word),
-                        )
-                        .label(self.place(keyword), "its line must end with `{`")
-                        .help(format!(
-                            "it is written `{}`, its lines, and `}}` on a line of its own",
-                            statement.usage
-                        )),
-                    );
-                }
-                parts.broken = true;
+    pub(super) fn block(&mut self, head: Head, parts: &mut Parts<'a>) {
+        let (statement, opens) = (head.statement, head.statement.body.is_some());
+        let Some(token) = parts.tokens.next_if(|_| true) else {
+            if opens && !statement.has_maybe_block() && !parts.broken {
+                let message = format!("`{}` needs a block", statement.word);
+                let label = "its line must end with `{`";
+                let error = self.error(error::MISSING_BLOCK, message, head.keyword, label);
+                let rest = "its lines, and `}` on a line of its own";
+                self.fail(error.help(format!("{}, {rest}", statement.help())), parts);
             }
-            (
-                Some(Token {
-                    kind: Kind::Mark("{"),
-                    span,
-                    ..
-                }),
-                body,
-            ) => {
-                let rest = tokens.last();
-                if let Some(last) = &rest {
-                    parts.broken = true;
-                    self.report(
-                        Diagnostic::error(error::BLOCK_ON_ONE_LINE, "a block is never on one line")
-                            .label(
-                                self.place(Span::new(span.end, last.span.end)),
-                                "this belongs to the next line",
-                            )
-                            .help(format!(
-                                "write `{} … {{`, then `{}`, then `}}`, each on a line of its own",
-                                statement.word,
-                                self.slice(Span::new(span.end, last.span.end))
-                                    .trim_matches(['}', ' ', '\t'])
-                            )),
-                    );
-                } else if body.is_none() {
-                    parts.broken = true;
-                    parts.doubtful = true;
-                    self.report(
-                        Diagnostic::error(
-                            error::UNEXPECTED_BLOCK,
-                            format!("`{}` has no block", statement.word),
-                        )
-                        .label(self.place(span), "nothing can be opened here")
-                        .help(format!("it is written `{}`", statement.usage)),
-                    );
-                }
-                if !matches!(
-                    rest,
-                    Some(Token {
-                        kind: Kind::Mark("}"),
-                        ..
-                    })
-                ) {
-                    parts.open = Some(span);
-                }
-            }
-            (Some(token), body) => {
-                let last = tokens.last();
-                let opens = |t: &Token<'_>| t.kind == Kind::Mark("{");
-                if let Some(open) = last.as_ref().filter(|t| opens(t)) {
-                    parts.open = Some(open.span);
-                    parts.doubtful = body.is_none();
-                }
-                let end = last
-                    .as_ref()
-                    .map_or(token.span, |l| if opens(l) { token.span } else { l.span });
-                let span = token.span.to(end);
-                let label = if body.is_some() {
-                    "`{` is expected here"
-                } else {
-                    "nothing more is expected"
-                };
-                let help = format!("it is written `{}`", statement.usage);
-                self.unexpected(self.slice(span), span, label, &help, parts);
-            }
+            parts.broken |= opens && !statement.has_maybe_block();
+            return;
+        };
+        let last = parts.tokens.take_last();
+        if !token.is_mark("{") {
+            let (open, last): (Option<_>, Option<_>) = match last {
+                Some(last) if last.is_mark("{") => (Some(last.span), None),
+                last => (None, last),
+            };
+            parts.doubtful |= open.is_some() && !opens;
+            parts.open = open.or(parts.open);
+            let span = last.map_or(token.span, |last| token.span.to(last.span));
+            let label = match opens {
+                true => "`{` is expected here",
+                false => "nothing more is expected",
+            };
+            return self.unexpected(span, label, &statement.help(), parts);
+        }
+        if let Some(last) = &last {
+            let span = Span::new(token.span.end, last.span.end);
+            let inner = self.slice(span).trim_matches(['}', ' ', '\t']);
+            let message = "a block is never on one line";
+            let label = "this belongs to the next line";
+            let error = self.error(error::BLOCK_ON_ONE_LINE, message, span, label);
+            let help = format!(
+                "write `{} … {{`, then `{inner}`, then `}}`, each on a line of its own",
+                statement.word
+            );
+            self.fail(error.help(help), parts);
+        } else if !opens {
+            parts.doubtful = true;
+            let message = format!("`{}` has no block", statement.word);
+            let label = "nothing can be opened here";
+            let error = self.error(error::UNEXPECTED_BLOCK, message, token.span, label);
+            self.fail(error.help(statement.help()), parts);
+        }
+        if !last.is_some_and(|last| last.is_mark("}")) {
+            parts.open = Some(token.span);
         }
     }
 
@@ -541,28 +332,24 @@ impl<'a> Parser<'a> {
         } else {
             is_name(&shape)
         };
-        if !ok {
+        let error = if !ok {
             let help = if !reference && text.contains('/') {
                 "a `/` only stands in the name of something imported"
             } else {
                 "a name begins with a letter or `_`, has letters, digits, `_`, `-`, and inside `.` and `:`"
             };
-            self.report(
-                Diagnostic::error(error::BAD_NAME, format!("{} is no name", shown(text)))
-                    .label(self.place(span), "a name is expected here")
-                    .help(help),
-            );
+            let message = format!("{} is no name", shown(text));
+            let error = self.error(error::BAD_NAME, message, span, "a name is expected here");
+            error.help(help)
         } else if text.split('/').any(|part| part.len() > most) {
-            self.report(
-                Diagnostic::error(
-                    error::NAME_TOO_LONG,
-                    format!("a name is longer than {most} bytes"),
-                )
-                .label(self.place(span), format!("{} bytes", text.len())),
-            );
-            return false;
-        }
-        ok
+            let message = format!("a name is longer than {most} bytes");
+            let label = format!("{} bytes", text.len());
+            self.error(error::NAME_TOO_LONG, message, span, label)
+        } else {
+            return true;
+        };
+        self.report(error);
+        false
     }
 
     /// Returns the names of the `each` blocks around, outermost first.
@@ -586,11 +373,8 @@ impl<'a> Parser<'a> {
 
     fn report_hole(&mut self, name: &str, span: Span) {
         let known = self.known_holes();
-        self.report(command::hole(
-            &format!("{{{name}}}"),
-            &known,
-            self.place(span),
-        ));
+        let hole = command::hole(&format!("{{{name}}}"), &known, self.place(span));
+        self.report(hole);
     }
 
     /// Returns the first hole of a text that is filled here.
@@ -616,37 +400,24 @@ impl<'a> Parser<'a> {
         unknown.is_none()
     }
 
-    pub(super) fn missing(
-        &mut self,
-        what: &str,
-        statement: &'static Statement,
-        keyword: Span,
-        tokens: &mut Tokens<'a>,
-        parts: &mut Parts<'a>,
-    ) {
+    pub(super) fn missing(&mut self, what: &str, head: Head, parts: &mut Parts<'a>) {
+        let statement = head.statement;
         // One remark about a line that has been found broken is enough.
         if !parts.broken {
-            let diagnostic = Diagnostic::error(
-                error::MISSING_ARGUMENT,
-                format!("`{}` needs {what}", statement.word),
-            );
-            let diagnostic = match tokens.peek() {
-                Some(token) => diagnostic.label(
-                    self.place(token.span),
-                    format!("{what} is expected before this"),
-                ),
-                None => {
-                    diagnostic.label(self.place(keyword), format!("{what} is expected behind it"))
-                }
+            let (span, side) = match parts.tokens.peek() {
+                Some(token) => (token.span, "before this"),
+                None => (head.keyword, "behind it"),
             };
-            self.report(diagnostic.help(format!("it is written `{}`", statement.usage)));
+            let message = format!("`{}` needs {what}", statement.word);
+            let label = format!("{what} is expected {side}");
+            let error = self.error(error::MISSING_ARGUMENT, message, span, label);
+            self.fail(error.help(statement.help()), parts);
         }
-        parts.broken = true;
         if statement.body.is_none()
             || matches!(statement.keyword, Keyword::Check | Keyword::Service)
         {
             // Anything that follows would only be reported again.
-            let open = tokens.by_ref().last().filter(|t| t.kind == Kind::Mark("{"));
+            let open = parts.tokens.take_last().filter(|token| token.is_mark("{"));
             parts.doubtful = open.is_some();
             parts.open = open.map(|t| t.span);
         }
@@ -654,21 +425,17 @@ impl<'a> Parser<'a> {
 
     pub(super) fn unexpected(
         &mut self,
-        found: &str,
         span: Span,
         label: &str,
         help: &str,
         parts: &mut Parts<'a>,
     ) {
-        parts.broken = true;
-        self.report(
-            Diagnostic::error(
-                error::UNEXPECTED_ARGUMENT,
-                format!("unexpected {}", shown(found)),
-            )
-            .label(self.place(span), label)
-            .help(help),
-        );
+        self.fail(self.unexpected_at(span, label).help(help), parts);
+    }
+
+    pub(super) fn unexpected_at(&self, span: Span, label: &str) -> Diagnostic {
+        let message = format!("unexpected {}", shown(self.slice(span)));
+        self.error(error::UNEXPECTED_ARGUMENT, message, span, label)
     }
 }
 

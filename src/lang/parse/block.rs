@@ -1,13 +1,12 @@
 //! Keeps the stack of open blocks, and restores it after any fault, such as a block that nothing
 //! opened or whose head is unknown.
 
-use super::line::{self, Line};
-use super::parser::{Frame, Parser};
+use super::line::Line;
+use super::parser::{Frame, Head, Parser};
 use super::token;
 use crate::ast::{Body, Node};
 use crate::error;
 use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
-use vplan_base::diagnostic::Diagnostic;
 use vplan_base::span::Span;
 
 impl<'a> Parser<'a> {
@@ -21,11 +20,12 @@ impl<'a> Parser<'a> {
     ) {
         if self.frames.len() >= self.caps.depth {
             let message = format!("blocks are nested deeper than {}", self.caps.depth);
-            let place = self.place(open);
-            self.report(
-                Diagnostic::error(error::NESTED_TOO_DEEP, message)
-                    .label(place, "this one was not read"),
-            );
+            self.report(self.error(
+                error::NESTED_TOO_DEEP,
+                message,
+                open,
+                "this one was not read",
+            ));
             self.buried = 1;
             return;
         }
@@ -57,16 +57,11 @@ impl<'a> Parser<'a> {
 
     /// Makes the node of an unknown line.
     pub(super) fn unknown(&mut self, line: &Line) -> Option<Node<'a>> {
-        Some(Node {
-            before: std::mem::take(&mut self.trivia),
+        let head = Head {
             statement: STATEMENTS.iter().find(|s| s.keyword == Keyword::Expect)?,
             keyword: line.content,
-            args: Vec::new(),
-            body: None,
-            comment: line.comment,
-            span: line.content,
-            broken: true,
-        })
+        };
+        Some(self.broken(head, line))
     }
 
     /// Reads the following lines as the block that a head without a `{` should have opened: the
@@ -99,17 +94,10 @@ impl<'a> Parser<'a> {
     /// Whether the following lines are indented as the lines of a block are, and may be in this
     /// one.
     pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
-        let mut at = line.next;
-        while at < self.text.len() {
-            let next = line::read(self.text, at);
-            let text = self.slice(next.content);
-            if !text.trim().is_empty() {
-                let word = token::word(text).map_or("", |(_, word)| word);
-                return next.indent > line.indent && statement::find(word, context).is_some();
-            }
-            at = next.next;
-        }
-        false
+        let below = self.first_below(line);
+        below.is_some_and(|(next, word)| {
+            next.indent > line.indent && statement::find(word, context).is_some()
+        })
     }
 
     /// Reads `}`.
@@ -121,15 +109,11 @@ impl<'a> Parser<'a> {
         let word = token::word(behind).map_or("", |(_, word)| word);
         let otherwise = matches!(word, "else" | "elif" | "elseif" | "otherwise");
         if !otherwise && !behind.is_empty() && self.context() != Context::Unknown {
-            let place = self.place(Span::new(start + 1, start + text.trim_end().len()));
-            self.report(
-                Diagnostic::error(
-                    error::BLOCK_ON_ONE_LINE,
-                    "a `}` stands on a line of its own",
-                )
-                .label(place, "this belongs to the next line")
-                .help("write `}` alone"),
-            );
+            let span = Span::new(start + 1, start + text.trim_end().len());
+            let message = "a `}` stands on a line of its own";
+            let label = "this belongs to the next line";
+            let error = self.error(error::BLOCK_ON_ONE_LINE, message, span, label);
+            self.report(error.help("write `}` alone"));
         }
         // A `}` that is no deeper than the block around it closes that one.
         while let [.., around, last] = self.frames.as_slice()
@@ -139,12 +123,9 @@ impl<'a> Parser<'a> {
             self.pop(Span::new(start, start), None);
         }
         if self.frames.is_empty() {
-            let place = self.place(brace);
-            self.report(
-                Diagnostic::error(error::UNEXPECTED_CLOSE, "a `}` without a block")
-                    .label(place, "no block is open here")
-                    .help("leave it out, or look for the `{` that is missing above"),
-            );
+            let (message, label) = ("a `}` without a block", "no block is open here");
+            let error = self.error(error::UNEXPECTED_CLOSE, message, brace, label);
+            self.report(error.help("leave it out, or look for the `{` that is missing above"));
         } else {
             self.pop(brace, line.comment);
         }
@@ -176,11 +157,8 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn unclosed(&mut self, open: Span) {
-        let place = self.place(open);
-        self.report(
-            Diagnostic::error(error::UNCLOSED_BLOCK, "a block is not closed")
-                .label(place, "opened here")
-                .help("close it with `}` on a line of its own"),
-        );
+        let message = "a block is not closed";
+        let error = self.error(error::UNCLOSED_BLOCK, message, open, "opened here");
+        self.report(error.help("close it with `}` on a line of its own"));
     }
 }

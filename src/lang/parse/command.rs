@@ -1,151 +1,123 @@
 //! Reports faults of a command in a contract file, and how to write it instead.
 
+use super::parser::{Parser, Text};
 use crate::ast::{Hole, Holed, HoledWord};
 use crate::command::{argv, unsupported};
 use crate::error::{self, shown};
-use crate::word::{FILE_HOLES, HoleInWord, Remark, Scan, WordError, scan};
+use crate::word::{FILE_HOLES, HoleInWord, Remark, Scan, Scanned, WordError, scan};
 use std::collections::BTreeSet;
 use vplan_base::command::{Command, Unsupported, UnsupportedReason};
-use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::diagnostic::{Code, Diagnostic, Severity};
 use vplan_base::hole::{package_hole, service_hole};
 use vplan_base::nearest::nearest;
-use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::span::{Place, Span};
 
-/// Reads a command, reports every fault once, and returns whether there was one. `verb` is the word
-/// in front of it.
-///
-/// `fillable` are the holes that something is put into there.
-pub(super) fn read(
-    text: &str,
-    offset: usize,
-    verb: &str,
-    source: SourceId,
-    fillable: &Fillable<'_>,
-    report: &mut dyn FnMut(Diagnostic),
-) -> (Holed<Command>, bool) {
-    let known = &fillable.rows;
-    let words = scan(text);
-    let place = |span: Span| Place::new(source, Span::new(offset + span.start, offset + span.end));
-    let mut broken = false;
-    let mut told: BTreeSet<(UnsupportedReason, &str)> = BTreeSet::new();
-    for fault in &words.faults {
-        let found = text
-            .get(fault.span.start..fault.span.end)
-            .unwrap_or_default();
-        if !told.insert((fault.reason, found)) {
-            continue;
-        }
-        broken = true;
-        let (code, message, label) = match (fault.reason, verb) {
-            (UnsupportedReason::Empty, "fix") => (
-                error::MISSING_COMMAND,
-                "`fix` has no command".to_owned(),
-                "a command is expected here",
-            ),
-            _ => describe(*fault, found, &words),
-        };
-        let mut diagnostic = Diagnostic::error(code, message).label(place(fault.span), label);
-        diagnostic.help = help(*fault, found, verb, &words, text);
-        report(diagnostic);
-    }
-    for remark in &words.remarks {
-        match *remark {
-            Remark::ChangedInWord(span) => {
-                broken = true;
-                report(
-                    Diagnostic::error(error::CHANGED_IN_WORD, "`{changed}` is part of a longer word")
-                        .label(place(span), "only a word of its own stands for the changed files")
-                        .help("write `{changed}` between blanks, or quote it with '…' for the literal text"),
-                );
+impl Parser<'_> {
+    /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the
+    /// word in front of it.
+    ///
+    /// `fillable` are the holes that something is put into there.
+    pub(super) fn read_command(
+        &mut self,
+        (text, offset): Text<'_>,
+        verb: &str,
+        fillable: &Fillable<'_>,
+    ) -> (Holed<Command>, bool) {
+        let known = &fillable.rows;
+        let words = scan(text);
+        let inside = |span: Span| text.get(span.start..span.end).unwrap_or_default();
+        let here = |span: Span| Span::new(offset + span.start, offset + span.end);
+        let before = self.out.len();
+        let mut told: BTreeSet<(UnsupportedReason, &str)> = BTreeSet::new();
+        for fault in &words.faults {
+            let found = inside(fault.span);
+            if !told.insert((fault.reason, found)) {
+                continue;
             }
-            Remark::Hole(span) => {
-                let found = text.get(span.start..span.end).unwrap_or_default();
-                if !fillable.knows(found) {
-                    broken = true;
-                    report(hole(found, known, place(span)));
+            let (code, message, label) = match (fault.reason, verb) {
+                (UnsupportedReason::Empty, "fix") => (
+                    error::MISSING_COMMAND,
+                    "`fix` has no command".to_owned(),
+                    "a command is expected here",
+                ),
+                _ => describe(*fault, found, &words),
+            };
+            let mut diagnostic = self.error(code, message, here(fault.span), label);
+            diagnostic.help = help(*fault, found, verb, &words, text);
+            self.report(diagnostic);
+        }
+        for remark in &words.remarks {
+            match *remark {
+                Remark::ChangedInWord(span) => {
+                    let message = "`{changed}` is part of a longer word";
+                    let label = "only a word of its own stands for the changed files";
+                    let error = self.error(error::CHANGED_IN_WORD, message, here(span), label);
+                    self.report(error.help("write `{changed}` between blanks, or quote it with '…' for the literal text"));
+                }
+                Remark::Hole(span) if fillable.knows(inside(span)) => {}
+                Remark::Hole(span) => {
+                    self.report(hole(inside(span), known, self.place(here(span))));
+                }
+                Remark::Glob(span) => {
+                    let message = format!("{} is passed on literally", shown(inside(span)));
+                    let label = "there is no shell to expand this";
+                    let warning = self.warning(error::COMMAND_GLOB, message, here(span), label);
+                    self.report(warning.help("quote it with '…' if the program expands it itself, or use the verb `shell`"));
                 }
             }
-            Remark::Glob(span) => {
-                let found = text.get(span.start..span.end).unwrap_or_default();
-                report(
-                    Diagnostic::warning(error::COMMAND_GLOB, format!("{} is passed on literally", shown(found)))
-                        .label(place(span), "there is no shell to expand this")
-                        .help("quote it with '…' if the program expands it itself, or use the verb `shell`"),
-                );
+        }
+        let variables = words.env.iter().map(|(_, word)| word);
+        for word in words.words.iter().chain(variables) {
+            let said = words.remarks.contains(&Remark::Hole(word.span));
+            let is_unknown = |h: &&HoleInWord| !said && fillable.lacks(&h.name);
+            let Some(unknown) = word.holes.iter().find(is_unknown) else {
+                continue;
+            };
+            let (found, span) = (format!("{{{}}}", unknown.name), here(word.span));
+            if !known.is_empty() || service_hole(&unknown.name).is_some() {
+                self.report(hole(&found, known, self.place(span)));
+            } else if word.holes.iter().any(|h| is_unknown(&h) && !h.quoted) {
+                let message = format!("`{found}` stands for nothing");
+                let label = "passed on literally";
+                let warning = self.warning(error::UNKNOWN_HOLE, message, span, label);
+                let help = format!("quote it with '…' to say that it is meant: `'{found}'`");
+                self.report(warning.help(help));
             }
         }
-    }
-    let scanned = words
-        .words
-        .iter()
-        .chain(words.env.iter().map(|(_, word)| word));
-    for word in scanned {
-        let said = words.remarks.contains(&Remark::Hole(word.span));
-        let is_unknown = |h: &&HoleInWord| !said && fillable.lacks(&h.name);
-        let Some(unknown) = word.holes.iter().find(is_unknown) else {
-            continue;
+        // A comment of another language would be arguments.
+        let is_comment = |word: &&Scanned| word.bare && word.bytes == b"//";
+        if let Some(word) = words.words.iter().skip(1).find(is_comment) {
+            let error = self.unexpected_at(here(word.span), "a comment begins with `#`");
+            self.report(error.help("quote it with '…' if it is an argument"));
+        }
+        let found = self.out.iter().skip(before);
+        let broken = found.into_iter().any(|d| d.severity == Severity::Error);
+        let mut verbs = VERBS.iter();
+        if let (":", false, Some(first)) = (verb, broken, words.words.first())
+            && let Some(verb) = verbs.find(|v| first.bare && v.as_bytes() == first.bytes)
+        {
+            let message = format!("this starts a program with the name `{verb}`");
+            let (code, label) = (error::VERB_AS_PROGRAM, "no verb stands here");
+            let warning = self.warning(code, message, here(first.span), label);
+            let help = "leave the verb out, or write it in a block: `check NAME {`";
+            self.report(warning.help(help));
+        }
+        let command = match unsupported(text, &words) {
+            None if broken => Holed::whole(none(text)),
+            None => {
+                let holes = holes_of(&words, fillable);
+                Holed {
+                    value: argv(words),
+                    holes,
+                }
+            }
+            Some(unsupported) => Holed::whole(Command::Unsupported {
+                text: text.to_owned(),
+                unsupported,
+            }),
         };
-        if !known.is_empty() || service_hole(&unknown.name).is_some() {
-            broken = true;
-            report(hole(
-                &format!("{{{}}}", unknown.name),
-                known,
-                place(word.span),
-            ));
-        } else if word.holes.iter().any(|h| is_unknown(&h) && !h.quoted) {
-            let found = format!("{{{}}}", unknown.name);
-            report(
-                Diagnostic::warning(error::UNKNOWN_HOLE, format!("`{found}` stands for nothing"))
-                    .label(place(word.span), "passed on literally")
-                    .help(format!(
-                        "quote it with '…' to say that it is meant: `'{found}'`"
-                    )),
-            );
-        }
+        (command, broken)
     }
-    // A comment of another language would be arguments.
-    if let Some(word) = words
-        .words
-        .iter()
-        .skip(1)
-        .find(|w| w.bare && w.bytes == b"//")
-    {
-        broken = true;
-        report(
-            Diagnostic::error(error::UNEXPECTED_ARGUMENT, "unexpected `//`")
-                .label(place(word.span), "a comment begins with `#`")
-                .help("quote it with '…' if it is an argument"),
-        );
-    }
-    if let (":", false, Some(first)) = (verb, broken, words.words.first())
-        && let Some(verb) = VERBS
-            .iter()
-            .find(|v| first.bare && v.as_bytes() == first.bytes)
-    {
-        report(
-            Diagnostic::warning(
-                error::VERB_AS_PROGRAM,
-                format!("this starts a program with the name `{verb}`"),
-            )
-            .label(place(first.span), "no verb stands here")
-            .help("leave the verb out, or write it in a block: `check NAME {`"),
-        );
-    }
-    let command = match unsupported(text, &words) {
-        None if broken => Holed::whole(none(text)),
-        None => {
-            let holes = holes_of(&words, fillable);
-            Holed {
-                value: argv(words),
-                holes,
-            }
-        }
-        Some(fault) => Holed::whole(Command::Unsupported {
-            text: text.to_owned(),
-            unsupported: fault,
-        }),
-    };
-    (command, broken)
 }
 
 /// The holes that something is put into at a place.

@@ -1,10 +1,10 @@
 //! Parses the first line of an `each`: the production `each` of src/lang/grammar.md, "Grammar".
 
-use super::parser::{Parser, Parts};
-use super::token::{self, Kind};
+use super::parser::{Frame, Head, Parser, Parts, Text};
+use super::token::{self, Token};
 use crate::ast::{Arg, Node, Value};
 use crate::error::{self, shown};
-use crate::statement::{Item, Keyword, Statement};
+use crate::statement::{Item, Keyword};
 use crate::word::{self, FILE_HOLES};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -13,12 +13,12 @@ use nom::combinator::{peek, recognize, verify};
 use nom::multi::{many1_count, separated_list1};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Offset as _, Parser as _};
-use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::folders::FolderQuery;
 use vplan_base::hole::is_hole_name;
 use vplan_base::nearest::nearest;
 use vplan_base::path::RepoPath;
 use vplan_base::span::Span;
+use vplan_base::word::count;
 
 /// The most `each` blocks inside each other.
 const DEPTH: usize = 4;
@@ -142,114 +142,82 @@ pub(super) fn each_help(rest: &str) -> String {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads the text behind `each`, which begins at `offset`.
-    pub(super) fn each(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
-        let span = |text: &str| token::span_of(text, (rest, offset));
-        let Ok((behind, (names, word))) = head(rest) else {
-            return self.bad_head(statement, keyword, rest, offset, parts);
+    /// Reads the text behind `each`.
+    pub(super) fn each(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
+        let span = |text: &str| token::span_of(text, rest);
+        let Ok((behind, (names, word))) = self::head(rest.0) else {
+            return self.bad_head(head, rest, parts);
         };
         for name in &names {
             let place = span(name);
             self.name_of_each(name, place, &names, parts);
             parts.args.push(Arg::new(place, Value::Word(name)));
         }
-        let depth = self
-            .frames
-            .iter()
-            .filter(|f| f.node.statement.keyword == Keyword::Each);
-        if depth.count() >= DEPTH {
-            self.fault(
-                parts,
-                error::EACH_DEPTH,
-                (
-                    format!("more than {DEPTH} `each` blocks inside each other"),
-                    keyword,
-                ),
-                "one too many",
-                "one `each` may have several names: `each NAME NAME in VALUE VALUE, VALUE VALUE {`",
-            );
+        let is_each = |frame: &&Frame<'_>| frame.node.statement.keyword == Keyword::Each;
+        if self.frames.iter().filter(is_each).count() >= DEPTH {
+            let message = format!("more than {DEPTH} `each` blocks inside each other");
+            let error = self.error(error::EACH_DEPTH, message, head.keyword, "one too many");
+            let help =
+                "one `each` may have several names: `each NAME NAME in VALUE VALUE, VALUE VALUE {`";
+            self.fail(error.help(help), parts);
         }
-        let end = offset + rest.offset(behind);
+        let end = rest.1 + rest.0.offset(behind);
         let mut known = [IN_FOLDERS, IN_WORKSPACE].into_iter();
         let mark = known.find(|known| *known == word).unwrap_or(IN);
-        parts.args.push(Arg {
-            span: Span::new(end - mark.len(), end),
-            value: Value::Mark(mark),
-        });
+        let at = Span::new(end - mark.len(), end);
+        parts.args.push(Arg::new(at, Value::Mark(mark)));
         match mark {
-            IN_FOLDERS => return self.folders(statement, keyword, (behind, end), parts),
+            IN_FOLDERS => self.folders(head, (behind, end), parts),
             IN_WORKSPACE => {
                 let second = names.get(1).map(|second| span(second));
-                return self.workspace(statement, keyword, (behind, end), second, parts);
+                self.workspace(head, (behind, end), second, parts);
             }
-            _ => {}
+            _ => match rows(behind) {
+                Ok((behind, rows)) => {
+                    self.rows(&names, &rows, &span, parts);
+                    self.tokens((behind, rest.1 + rest.0.offset(behind)), parts);
+                }
+                Err(_) => {
+                    self.tokens((behind, end), parts);
+                    self.missing("a value", head.behind(at), parts);
+                }
+            },
         }
-        let Ok((behind, rows)) = rows(behind) else {
-            let mut tokens = self.tokens(behind, end, parts);
-            self.missing(
-                "a value",
-                statement,
-                Span::new(end - IN.len(), end),
-                &mut tokens,
-                parts,
-            );
-            return self.block(statement, keyword, tokens, parts);
-        };
-        self.rows(&names, &rows, &span, parts);
-        let tokens = self.tokens(behind, offset + rest.offset(behind), parts);
-        self.block(statement, keyword, tokens, parts);
+        self.block(head, parts);
     }
 
     /// `STRING [ 'with' strings ]`
-    fn folders(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        (behind, offset): (&'a str, usize),
-        parts: &mut Parts<'a>,
-    ) {
-        let mut tokens = self.tokens(behind, offset, parts);
-        self.one(Item::Glob, statement, keyword, &mut tokens, parts);
-        if let Some(with) = tokens.next_if(|t| t.kind == Kind::Word(WITH)) {
+    fn folders(&mut self, head: Head, behind: Text<'a>, parts: &mut Parts<'a>) {
+        self.tokens(behind, parts);
+        self.one(Item::Glob, head, parts);
+        if let Some(with) = parts.tokens.next_if(|t| t.value == Value::Word(WITH)) {
             parts.args.push(Arg::new(with.span, Value::Mark(WITH)));
-            self.one(Item::Str, statement, with.span, &mut tokens, parts);
-            while matches!(tokens.peek().map(|t| &t.kind), Some(Kind::Str { .. })) {
-                self.one(Item::Str, statement, with.span, &mut tokens, parts);
+            self.one(Item::Str, head.behind(with.span), parts);
+            while parts.tokens.peek().is_some_and(is_string) {
+                self.one(Item::Str, head.behind(with.span), parts);
             }
         }
-        self.block(statement, keyword, tokens, parts);
     }
 
     /// `[ STRING ]`; `second`: a second name, of which a package has none.
     fn workspace(
         &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        (behind, offset): (&'a str, usize),
+        head: Head,
+        behind: Text<'a>,
         second: Option<Span>,
         parts: &mut Parts<'a>,
     ) {
         if let Some(second) = second {
-            self.fault(
-                parts,
-                error::EACH_ROW,
-                ("a package has one name".to_owned(), second),
-                "one too many",
-                "write `each pkg in-workspace {`: `{pkg}` is its folder, `{pkg.name}` its name",
-            );
+            let message = "a package has one name";
+            let error = self.error(error::EACH_ROW, message, second, "one too many");
+            let help =
+                "write `each pkg in-workspace {`: `{pkg}` is its folder, `{pkg.name}` its name";
+            self.fail(error.help(help), parts);
         }
-        let mut tokens = self.tokens(behind, offset, parts);
-        if matches!(tokens.peek().map(|t| &t.kind), Some(Kind::Str { .. })) {
-            self.one(Item::Str, statement, keyword, &mut tokens, parts);
+        self.tokens(behind, parts);
+        if parts.tokens.peek().is_some_and(is_string) {
+            self.one(Item::Str, head, parts);
         }
-        self.block(statement, keyword, tokens, parts);
     }
 
     /// Reads the rows of an `each`.
@@ -262,10 +230,8 @@ impl<'a> Parser<'a> {
     ) {
         let comma = |before: &[&str]| {
             let end = before.last().map_or(0, |value| span(value).end);
-            let blanks = self
-                .slice(Span::new(end, self.text.len()))
-                .find(',')
-                .unwrap_or(0);
+            let rest = self.slice(Span::new(end, self.text.len()));
+            let blanks = rest.find(',').unwrap_or(0);
             Span::new(end + blanks, end + blanks + 1)
         };
         let commas: Vec<Span> = rows.iter().map(|row| comma(row)).collect();
@@ -275,26 +241,16 @@ impl<'a> Parser<'a> {
             _ => Vec::new(),
         };
         if let ([_], [_, _, ..], Some(first)) = (names, rows, commas.first()) {
-            self.fault(
-                parts,
-                error::EACH_ROW,
-                (
-                    "a `,` stands between the values of one name".to_owned(),
-                    *first,
-                ),
-                "blanks separate them",
-                "leave the `,` out",
-            );
+            let message = "a `,` stands between the values of one name";
+            let error = self.error(error::EACH_ROW, message, *first, "blanks separate them");
+            self.fail(error.help("leave the `,` out"), parts);
         }
         let is_single = names.len() == 1;
         for (n, row) in (if is_single { &single } else { rows }).iter().enumerate() {
-            if let Some(comma) = n
-                .checked_sub(1)
-                .and_then(|n| commas.get(n))
-                .filter(|_| !is_single)
-            {
-                parts.args.push(Arg::new(*comma, Value::Mark(",")));
-            }
+            let comma = n.checked_sub(1).filter(|_| !is_single);
+            let comma = comma.and_then(|n| commas.get(n));
+            let comma = comma.map(|comma| Arg::new(*comma, Value::Mark(",")));
+            parts.args.extend(comma);
             let whole = match (row.first(), row.last()) {
                 (Some(first), Some(last)) => span(first).to(span(last)),
                 _ => Span::default(),
@@ -305,10 +261,7 @@ impl<'a> Parser<'a> {
                 parts.args.push(Arg::new(place, Value::Item(value)));
             }
             if row.len() != names.len() {
-                let count = match row.len() {
-                    1 => "1 value".to_owned(),
-                    count => format!("{count} values"),
-                };
+                let count = count(row.len(), "value");
                 let named: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
                 let message = format!(
                     "row {} has {count}, the `each` has {} names, {}",
@@ -316,13 +269,9 @@ impl<'a> Parser<'a> {
                     names.len(),
                     named.join(" and "),
                 );
-                self.fault(
-                    parts,
-                    error::EACH_ROW,
-                    (message, whole),
-                    "another number",
-                    "a `,` stands between rows, blanks between the values of a row; quote a value with blanks",
-                );
+                let error = self.error(error::EACH_ROW, message, whole, "another number");
+                let help = "a `,` stands between rows, blanks between the values of a row; quote a value with blanks";
+                self.fail(error.help(help), parts);
             }
         }
     }
@@ -334,40 +283,27 @@ impl<'a> Parser<'a> {
             use vplan_base::command::UnsupportedReason::{Builtin, Empty, Program};
             !matches!(fault.reason, Builtin | Empty | Program)
         });
-        let assigned = scan
-            .env
-            .first()
-            .map(|(name, value)| [name.as_bytes(), b"=", &value.bytes].concat());
+        let assigned = scan.env.first();
+        let assigned = assigned.map(|(name, value)| [name.as_bytes(), b"=", &value.bytes].concat());
         let value = assigned.or_else(|| scan.words.first().map(|word| word.bytes.clone()));
         let value = value.and_then(|bytes| String::from_utf8(bytes).ok());
+        let is_of_glob = |remark: &_| matches!(remark, word::Remark::Glob(_));
         let is_glob = text.starts_with('"') && text.contains(['*', '?', '['])
-            || scan
-                .remarks
-                .iter()
-                .any(|remark| matches!(remark, word::Remark::Glob(_)));
+            || scan.remarks.iter().any(is_of_glob);
         if is_glob {
             let inner = text.trim_matches('"');
-            self.fault(
-                parts,
-                error::EACH_GLOB,
-                (
-                    format!("{} is a value here, not a glob", shown(inner)),
-                    place,
-                ),
-                "nothing is looked up",
-                &match FolderQuery::parse(&RepoPath::root(), inner, &[]) {
-                    Ok(_) => format!("write `in-folders \"{inner}\"`, or `'{inner}'` for this one"),
-                    Err(_) => format!("write the values out, or `'{inner}'` for this one"),
-                },
-            );
+            let message = format!("{} is a value here, not a glob", shown(inner));
+            let error = self.error(error::EACH_GLOB, message, place, "nothing is looked up");
+            let help = match FolderQuery::parse(&RepoPath::root(), inner, &[]) {
+                Ok(_) => format!("write `in-folders \"{inner}\"`, or `'{inner}'` for this one"),
+                Err(_) => format!("write the values out, or `'{inner}'` for this one"),
+            };
+            self.fail(error.help(help), parts);
         } else if faults || value.as_ref().is_none_or(|value| value.contains('\0')) {
-            self.fault(
-                parts,
-                error::EACH_ROW,
-                (format!("{} is no value", shown(text)), place),
-                "one word of a command is expected",
-                "quote it with '…' for the literal text",
-            );
+            let message = format!("{} is no value", shown(text));
+            let label = "one word of a command is expected";
+            let error = self.error(error::EACH_ROW, message, place, label);
+            self.fail(error.help("quote it with '…' for the literal text"), parts);
         }
         value.unwrap_or_default()
     }
@@ -380,90 +316,50 @@ impl<'a> Parser<'a> {
                 "changed" => "`{changed}` means the changed files".to_owned(),
                 _ => format!("`{{{name}}}` means something else"),
             };
-            let help = "give it another name";
-            self.fault(
-                parts,
-                error::EACH_RESERVED,
-                (message, place),
-                "a reserved name",
-                help,
-            );
+            let error = self.error(error::EACH_RESERVED, message, place, "a reserved name");
+            self.fail(error.help("give it another name"), parts);
         } else if same || self.known_holes().contains(&name) {
             let outer = self.frames.iter().map(|frame| &frame.node);
             let mut outer = outer.filter(|node| node.statement.keyword == Keyword::Each);
-            let outer = outer
-                .find(|node| names(node).contains(&name))
-                .map(|node| node.keyword);
-            let mut error = Diagnostic::error(
-                error::EACH_SHADOWS,
-                format!("`{name}` is a name of an `each` already"),
-            )
-            .label(self.place(place), "again here");
+            let outer = outer.find(|node| names(node).contains(&name));
+            let message = format!("`{name}` is a name of an `each` already");
+            let mut error = self.error(error::EACH_SHADOWS, message, place, "again here");
             if let Some(outer) = outer {
-                error = error.label(self.place(outer), "a name of this one");
+                error = error.label(self.place(outer.keyword), "a name of this one");
             }
             // Of two in one line the first is meant.
             if outer.is_some() || parts.args.iter().any(|arg| arg.value == Value::Word(name)) {
-                parts.broken = true;
-                self.report(error.help("give one of them another name"));
+                self.fail(error.help("give one of them another name"), parts);
             }
         }
     }
 
     /// Reports a first line that cannot be read, and what may have been meant.
-    fn bad_head(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
-        let end = rest.trim_end().trim_end_matches('{').trim_end().len();
-        let help = each_help(rest);
-        let begin = rest.len() - rest.trim_start().len();
-        let place = if end > begin {
-            Span::new(offset + begin, offset + end)
-        } else {
-            keyword
+    fn bad_head(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
+        let (text, offset) = rest;
+        let whole = text.trim_end().trim_end_matches('{').trim();
+        let place = match whole.is_empty() {
+            true => head.keyword,
+            false => token::span_of(whole, rest),
         };
-        self.fault(
-            parts,
-            error::EACH_HEAD,
-            (format!("an `each` is written `{}`", statement.usage), place),
-            "names, `in`, and what they stand for, are expected",
-            &help,
-        );
+        let message = format!("an `each` is written `{}`", head.statement.usage);
+        let label = "names, `in`, and what they stand for, are expected";
+        let error = self.error(error::EACH_HEAD, message, place, label);
+        self.fail(error.help(each_help(text)), parts);
         // Its block is read all the same, with the name that it may have.
-        let name = rest.split_whitespace().next();
+        let name = text.split_whitespace().next();
         let name = name.map(|word| word.trim_end_matches([':', '=', ',', '{']));
         if let Some(name) = name.filter(|name| is_hole_name(name)) {
-            let start = offset + rest.offset(name);
-            parts.args.push(Arg {
-                span: Span::new(start, start + name.len()),
-                value: Value::Word(name),
-            });
+            let place = token::span_of(name, rest);
+            parts.args.push(Arg::new(place, Value::Word(name)));
         }
-        if rest.trim_end().ends_with('{') {
-            let open = offset + rest.trim_end().len();
+        if text.trim_end().ends_with('{') {
+            let open = offset + text.trim_end().len();
             parts.open = Some(Span::new(open - 1, open));
         }
     }
+}
 
-    fn fault(
-        &mut self,
-        parts: &mut Parts<'a>,
-        code: Code,
-        (message, span): (String, Span),
-        label: &str,
-        help: &str,
-    ) {
-        parts.broken = true;
-        let place = self.place(span);
-        self.report(
-            Diagnostic::error(code, message)
-                .label(place, label)
-                .help(help),
-        );
-    }
+fn is_string(token: &Token<'_>) -> bool {
+    matches!(token.value, Value::Str(_))
 }

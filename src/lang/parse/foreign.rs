@@ -4,13 +4,13 @@
 
 use super::line::{self, Line};
 use super::meant::{meant, meant_with};
-use super::parser::Parser;
+use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Node, Value};
 use crate::error::{self, shown};
 use crate::foreign::{self, Advice, Foreign};
 use crate::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
-use vplan_base::diagnostic::{Code, Diagnostic, Severity};
+use vplan_base::diagnostic::{Diagnostic, Severity};
 use vplan_base::name::is_name;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
@@ -77,13 +77,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a statement whose arguments follow on lines of their own. Returns whether it was one.
-    pub(super) fn over_lines(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        line: &Line,
-    ) -> bool {
+    pub(super) fn over_lines(&mut self, head: Head, rest: &'a str, line: &Line) -> bool {
+        let (statement, keyword) = (head.statement, head.keyword);
         let is_list = !matches!(
             statement.slots,
             [] | [Slot::Maybe(_) | Slot::Command | Slot::Shell, ..] | [_, Slot::ColonOrBlock]
@@ -92,53 +87,37 @@ impl<'a> Parser<'a> {
             return false;
         }
         let assigns = statement.slots == [Slot::Assignment];
-        let head = rest.trim();
-        if assigns && matches!(head, "{" | ": {" | "= {") {
-            self.variables(statement, keyword, line);
+        let text = rest.trim();
+        if assigns && matches!(text, "{" | ": {" | "= {") {
+            self.variables(head, line);
             return true;
         }
-        let bare = head.trim_start_matches([':', '=']).trim();
+        let bare = text.trim_start_matches([':', '=']).trim();
         let follows = matches!(bare, "" | "[" | "(") || statement.slots.contains(&Slot::Equals);
         let Some(nested) = follows.then(|| self.nested(line)).flatten() else {
             return false;
         };
         let items = nested.items.join(" ");
-        let written = if assigns {
-            nested
-                .items
-                .first()
-                .and_then(|item| meant_with(statement, item, &self.known_holes()))
-        } else {
-            meant_with(
-                statement,
-                &format!("{} {items}", head.trim_end_matches(['[', '('])),
-                &self.known_holes(),
-            )
+        let whole = format!("{} {items}", text.trim_end_matches(['[', '(']));
+        let item = match assigns {
+            true => nested.items.first().copied(),
+            false => Some(whole.as_str()),
         };
+        let written = item.and_then(|item| meant_with(statement, item, &self.known_holes()));
         let (label, help) = match (assigns, written) {
             (true, Some(line)) => (
                 "one line for each variable",
                 format!("write `{line}`, and so on"),
             ),
             (false, Some(line)) => ("a list stands on one line", format!("write `{line}`")),
-            _ => (
-                "what it takes stands on its line",
-                format!("it is written `{}`", statement.usage),
-            ),
+            _ => ("what it takes stands on its line", statement.help()),
         };
-        let found = self.slice(nested.mark);
-        self.foreign(
-            error::UNEXPECTED_ARGUMENT,
-            format!("unexpected {}", shown(found)),
-            nested.mark,
-            label,
-            help,
-        );
+        self.unexpected(nested.mark, label, &help, &mut Parts::default());
         self.skip_to = nested.next;
         let said = self.out.len();
-        let args = self.arguments(statement, keyword, rest, keyword.end).args;
+        let args = self.arguments(head, (rest, keyword.end)).args;
         self.out.truncate(said);
-        let mut node = self.broken(statement, keyword, line);
+        let mut node = self.broken(head, line);
         // Its name is known.
         if statement.keyword == Keyword::Paths {
             node.args = args;
@@ -151,48 +130,38 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads `env {`, and passes over the lines of its block.
-    fn variables(&mut self, statement: &'static Statement, keyword: Span, line: &Line) {
+    fn variables(&mut self, head: Head, line: &Line) {
         let first = line::read(self.text, line.next);
         let text = self.slice(first.content).trim();
-        let written = meant_with(statement, text, &self.known_holes())
-            .unwrap_or_else(|| statement.usage.to_owned());
+        let written = meant_with(head.statement, text, &self.known_holes());
+        let written = written.unwrap_or_else(|| head.statement.usage.to_owned());
         let end = line.content.start + self.slice(line.content).trim_end().len();
         let brace = Span::new(end.saturating_sub(1), end);
-        self.foreign(
-            error::UNEXPECTED_BLOCK,
-            "`env` has no block".to_owned(),
-            brace,
-            "one line for each variable",
-            format!("write `{written}`, and so on"),
-        );
-        let node = self.broken(statement, keyword, line);
+        let (message, label) = ("`env` has no block", "one line for each variable");
+        let error = self.error(error::UNEXPECTED_BLOCK, message, brace, label);
+        self.report(error.help(format!("write `{written}`, and so on")));
+        let node = self.broken(head, line);
         self.push(node, Context::Unknown, brace, line.indent, false);
     }
 
     /// Makes the node of a statement whose arguments are not known.
-    fn broken(&mut self, statement: &'static Statement, keyword: Span, line: &Line) -> Node<'a> {
+    pub(super) fn broken(&mut self, head: Head, line: &Line) -> Node<'a> {
         Node {
             before: std::mem::take(&mut self.trivia),
-            statement,
-            keyword,
+            statement: head.statement,
+            keyword: head.keyword,
             args: Vec::new(),
             body: None,
             comment: line.comment,
-            span: keyword,
+            span: head.keyword,
             broken: true,
         }
     }
 
-    pub(super) fn foreign(
-        &mut self,
-        code: Code,
-        message: String,
-        span: Span,
-        label: &str,
-        help: String,
-    ) {
-        let diagnostic = Diagnostic::error(code, message).label(self.place(span), label);
-        self.report(diagnostic.help(help));
+    /// Reports a word that begins no statement.
+    fn unknown_statement(&mut self, message: &str, span: Span, label: &str, help: String) {
+        let error = self.error(error::UNKNOWN_STATEMENT, message, span, label);
+        self.report(error.help(help));
     }
 
     /// Reports a word of another tool, and passes over what belongs to it. Returns the statement as
@@ -226,15 +195,9 @@ impl<'a> Parser<'a> {
             },
             Advice::Timeout(unit) => {
                 let number: String = value.chars().filter(char::is_ascii_digit).collect();
-                let number = if number.is_empty() {
-                    "5".to_owned()
-                } else {
-                    number
-                };
-                format!(
-                    "write `timeout {number}{unit}`{}",
-                    stands("timeout", context)
-                )
+                let number = if number.is_empty() { "5" } else { &number };
+                let place = stands("timeout", context);
+                format!("write `timeout {number}{unit}`{place}")
             }
             Advice::Word(known) => {
                 let statement = word_of(known, context);
@@ -246,13 +209,9 @@ impl<'a> Parser<'a> {
         };
         let help = self.else_of(word).unwrap_or(help);
         let noun = noun(context).0;
-        self.foreign(
-            error::UNKNOWN_STATEMENT,
-            format!("unknown {noun} {}", shown(word)),
-            span,
-            &format!("a word of {}", foreign::tool(word)),
-            help,
-        );
+        let message = format!("unknown {noun} {}", shown(word));
+        let label = format!("a word of {}", foreign::tool(word));
+        self.unknown_statement(&message, span, &label, help);
         self.break_frame();
         if !line.opens {
             return None;
@@ -263,10 +222,8 @@ impl<'a> Parser<'a> {
             return Some(statement);
         }
         let around = matches!(row.advice, Advice::Around(_));
-        self.push_foreign(
-            line,
-            around && matches!(context, Context::Top | Context::Group),
-        );
+        let checks = around && matches!(context, Context::Top | Context::Group);
+        self.push_foreign(line, checks);
         None
     }
 
@@ -304,13 +261,8 @@ impl<'a> Parser<'a> {
     pub(super) fn otherwise(&mut self, span: Span, line: &Line) {
         let general = "vplan has no `else`: close the block, and open one for the opposite, such as `whenChangedNone \"GLOB\" {`";
         let help = self.else_of("else").unwrap_or_else(|| general.to_owned());
-        self.foreign(
-            error::UNKNOWN_STATEMENT,
-            "unknown statement `else`".to_owned(),
-            span,
-            "a block has no other branch",
-            help,
-        );
+        let message = "unknown statement `else`";
+        self.unknown_statement(message, span, "a block has no other branch", help);
         if line.opens {
             let checks = matches!(self.context(), Context::Top | Context::Group);
             self.push_foreign(line, checks);
@@ -326,7 +278,8 @@ impl<'a> Parser<'a> {
         let end = line.content.start + self.slice(line.content).trim_end().len();
         let open = Span::new(end.saturating_sub(1), end);
         // Broken and without arguments: its checks are known all the same.
-        let node = self.broken(statement, open, line);
+        let keyword = open;
+        let node = self.broken(Head { statement, keyword }, line);
         self.push(node, Context::Group, open, line.indent, true);
     }
 
@@ -346,13 +299,9 @@ impl<'a> Parser<'a> {
             format!("write `# {said}`")
         };
         let mark = mark.trim_end();
-        self.foreign(
-            error::UNKNOWN_STATEMENT,
-            format!("`{mark}` begins no comment"),
-            Span::new(start, start + mark.len()),
-            "a comment begins with `#`",
-            help,
-        );
+        let message = format!("`{mark}` begins no comment");
+        let span = Span::new(start, start + mark.len());
+        self.unknown_statement(&message, span, "a comment begins with `#`", help);
         let close = match mark {
             "/*" => "*/",
             "<!--" => "-->",
@@ -372,13 +321,9 @@ impl<'a> Parser<'a> {
     /// Reports a list item of YAML, and passes over the lines that are nested in it.
     pub(super) fn list_item(&mut self, line: &Line) {
         let start = line.content.start;
-        self.foreign(
-            error::UNKNOWN_STATEMENT,
-            "unknown statement `-`".to_owned(),
-            Span::new(start, start + 1),
-            "begins no statement",
-            "the lines of a block have no `-`: each begins with its own word".to_owned(),
-        );
+        let help = "the lines of a block have no `-`: each begins with its own word".to_owned();
+        let (message, span) = ("unknown statement `-`", Span::new(start, start + 1));
+        self.unknown_statement(message, span, "begins no statement", help);
         self.break_frame();
         let mut at = line.next;
         while at < self.text.len() {
@@ -411,24 +356,24 @@ impl<'a> Parser<'a> {
         else {
             return false;
         };
-        let (first, text) = self.first_below(line);
+        let Some((next, first)) = self.first_below(line) else {
+            return false;
+        };
         // A key without a value heads lines of its own.
+        let text = self.slice(next.content).trim_end();
         let is_line = statement::find(first, Context::Check).is_some() && !text.ends_with(':');
         let near = || nearest(word, statement::allowed(context).map(|s| s.word)).is_some();
         if !is_line || (colon && self.nested(line).is_none()) || (brace && near()) {
             return false;
         }
-        self.foreign(
-            error::UNKNOWN_STATEMENT,
-            format!("unknown statement {}", shown(word)),
-            span,
-            "begins no statement",
-            format!("write `check {word} {{`"),
-        );
+        let message = format!("unknown statement {}", shown(word));
+        let help = format!("write `check {word} {{`");
+        self.unknown_statement(&message, span, "begins no statement", help);
         self.break_frame();
-        let mut node = self.broken(statement, span, line);
-        node.args
-            .push(Arg::new(span, Value::Word(self.slice(span))));
+        let keyword = span;
+        let mut node = self.broken(Head { statement, keyword }, line);
+        let name = Value::Word(self.slice(span));
+        node.args.push(Arg::new(span, name));
         if brace {
             self.push(node, Context::Check, span, line.indent, false);
         } else {
@@ -444,19 +389,18 @@ impl<'a> Parser<'a> {
             || matches!(word, "else" | "elif" | "elseif" | "otherwise")
     }
 
-    /// Returns the first word of the next line that is not empty, and that line.
-    fn first_below(&self, line: &Line) -> (&'a str, &'a str) {
+    /// Returns the next line that is not empty, and its first word.
+    pub(super) fn first_below(&self, line: &Line) -> Option<(Line, &'a str)> {
         let mut at = line.next;
         while at < self.text.len() {
             let next = line::read(self.text, at);
             let text = self.slice(next.content);
             if !text.trim().is_empty() {
-                let word = token::word(text).map_or("", |(_, word)| word);
-                return (word, text.trim_end());
+                return Some((next, token::word(text).map_or("", |(_, word)| word)));
             }
             at = next.next;
         }
-        ("", "")
+        None
     }
 
     /// Reports the verb in front of the value of a default, `timeout test 5m`, in place of what was
@@ -465,10 +409,9 @@ impl<'a> Parser<'a> {
         &mut self,
         said: usize,
         statement: &'static Statement,
-        rest: &'a str,
-        offset: usize,
+        rest: Text<'a>,
     ) -> bool {
-        let start = rest.trim_start();
+        let start = rest.0.trim_start();
         let Some((behind, word)) = token::word(start).ok().filter(|(_, word)| {
             let verb = statement::find(word, Context::Check).map(|s| s.keyword);
             self.context() == Context::Defaults
@@ -480,14 +423,10 @@ impl<'a> Parser<'a> {
             return false;
         };
         self.out.truncate(said);
-        let at = offset + rest.len() - start.len();
-        self.foreign(
-            error::UNEXPECTED_ARGUMENT,
-            format!("unexpected {}", shown(word)),
-            Span::new(at, at + word.len()),
-            "a verb stands in the head of the block",
-            format!("write `{written}` in a block `defaults {word} {{`"),
-        );
+        let help = format!("write `{written}` in a block `defaults {word} {{`");
+        let label = "a verb stands in the head of the block";
+        let parts = &mut Parts::default();
+        self.unexpected(token::span_of(word, rest), label, &help, parts);
         true
     }
 
@@ -496,33 +435,23 @@ impl<'a> Parser<'a> {
         &mut self,
         said: usize,
         statement: &Statement,
-        rest: &'a str,
-        offset: usize,
+        rest: Text<'a>,
         written: &str,
     ) {
-        let errors = self.out.split_off(said);
-        let first = errors
-            .iter()
-            .find(|d| d.severity == Severity::Error)
-            .cloned();
+        let mut errors = self.out.split_off(said).into_iter();
+        let first = errors.find(|d| d.severity == Severity::Error);
         let is_command = matches!(
             statement.slots,
             [Slot::Command | Slot::Shell | Slot::Assignment] | [_, Slot::ColonOrBlock]
         );
         let assigned = || {
-            let told = first
-                .as_ref()
-                .is_some_and(|d| d.code == error::COMMAND_PROGRAM);
-            let start = offset + rest.len() - rest.trim_start().len();
-            let span = Span::new(start, offset + rest.trim_end().len());
-            let diagnostic = Diagnostic::error(
-                error::UNEXPECTED_ARGUMENT,
-                format!("unexpected {}", shown(self.slice(span))),
-            );
-            (told && statement.slots == [Slot::Assignment])
-                .then(|| diagnostic.label(self.place(span), "one `NAME=VALUE` is expected"))
+            let is_said = |d: &Diagnostic| d.code == error::COMMAND_PROGRAM;
+            let is_assigned = statement.slots == [Slot::Assignment];
+            let span = token::span_of(rest.0.trim(), rest);
+            (is_assigned && first.as_ref().is_some_and(is_said))
+                .then(|| self.unexpected_at(span, "one `NAME=VALUE` is expected"))
         };
-        let noise = self.noise(rest, offset, is_command);
+        let noise = self.noise(rest, is_command);
         let diagnostic = noise.or_else(assigned).or(first.clone());
         if let Some(diagnostic) = diagnostic {
             self.report(diagnostic.help(format!("write `{written}`")));
@@ -530,7 +459,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Finds the mark of another language in the arguments of a statement.
-    fn noise(&self, rest: &str, offset: usize, is_command: bool) -> Option<Diagnostic> {
+    fn noise(&self, (rest, offset): Text<'_>, is_command: bool) -> Option<Diagnostic> {
         let mut quote = None;
         let mut before = ' ';
         for (at, c) in rest.char_indices() {
@@ -558,11 +487,7 @@ impl<'a> Parser<'a> {
                 _ => continue,
             };
             let span = Span::new(offset + at, offset + at + length);
-            let message = format!("unexpected {}", shown(self.slice(span)));
-            return Some(
-                Diagnostic::error(error::UNEXPECTED_ARGUMENT, message)
-                    .label(self.place(span), label),
-            );
+            return Some(self.unexpected_at(span, label));
         }
         None
     }

@@ -2,7 +2,7 @@
 //! statement's slots ask for. Only a line that reads without an error is offered.
 
 use super::argument::without_holes;
-use super::parser::{Caps, Parser};
+use super::parser::{Caps, Head, Parser};
 use crate::statement::{Context, Item, Slot, Statement};
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -66,7 +66,8 @@ fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
     (parser.around, parser.is_line) = (known.to_vec(), true);
     let end = statement.word.len();
     let rest = line.get(end..).unwrap_or_default();
-    let parts = parser.arguments(statement, Span::new(0, end), rest, end);
+    let keyword = Span::new(0, end);
+    let parts = parser.arguments(Head { statement, keyword }, (rest, end));
     let opens = parts.open.is_some();
     let blocks = match statement.body {
         // A check and an import may have either.

@@ -20,10 +20,10 @@ mod token;
 
 use super::ast::{Ast, Node, Trivia};
 use super::error;
-use super::statement::{Context, Keyword, Statement};
+use super::statement::{Context, Keyword};
 use line::Line;
-use parser::Parser;
 pub use parser::{Caps, VERSIONS};
+use parser::{Head, Parser};
 use resolve::{Reading, Resolved};
 use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::source::Source;
@@ -41,12 +41,9 @@ pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Dia
             text.len(),
             caps.file_bytes
         );
-        let place = parser.place(Span::new(0, 0));
-        parser.report(
-            Diagnostic::error(error::FILE_TOO_LARGE, message)
-                .label(place, "it was not read")
-                .help("an operator can raise the limit with `--max-file`"),
-        );
+        let start = Span::new(0, 0);
+        let error = parser.error(error::FILE_TOO_LARGE, message, start, "it was not read");
+        parser.report(error.help("an operator can raise the limit with `--max-file`"));
     } else {
         parser.file();
     }
@@ -78,9 +75,7 @@ impl<'a> Parser<'a> {
                 self.comments.push(comment);
             }
             if skip {
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.broken = true;
-                }
+                self.break_frame();
                 continue;
             }
             if line.content.is_empty()
@@ -110,15 +105,16 @@ impl<'a> Parser<'a> {
 
     fn line(&mut self, line: &Line) {
         if let Some(span) = line.loose_backslash {
-            let place = self.place(span);
-            self.report(
-                Diagnostic::error(error::BAD_CONTINUATION, "a backslash at the end of a line with nothing to join")
-                    .label(place, if span.len() > 1 { "blanks behind the backslash" } else { "the file ends here" })
-                    .help("a backslash joins the next line only when it is the line's very last character"),
-            );
-            if let Some(frame) = self.frames.last_mut() {
-                frame.broken = true;
-            }
+            let message = "a backslash at the end of a line with nothing to join";
+            let label = match span.len() {
+                0 | 1 => "the file ends here",
+                _ => "blanks behind the backslash",
+            };
+            let help =
+                "a backslash joins the next line only when it is the line's very last character";
+            let error = self.error(error::BAD_CONTINUATION, message, span, label);
+            self.report(error.help(help));
+            self.break_frame();
             if line.opens {
                 self.push_unknown(line);
             }
@@ -147,11 +143,10 @@ impl<'a> Parser<'a> {
         }
         let Ok((rest, word)) = token::word(text) else {
             if self.context() != Context::Unknown {
-                let place = self.place(Span::new(start, start + text.trim_end().len()));
-                self.report(
-                    Diagnostic::error(error::UNKNOWN_STATEMENT, "a line begins with no statement")
-                        .label(place, "a word is expected at its beginning"),
-                );
+                let span = Span::new(start, start + text.trim_end().len());
+                let message = "a line begins with no statement";
+                let label = "a word is expected at its beginning";
+                self.report(self.error(error::UNKNOWN_STATEMENT, message, span, label));
                 self.break_frame();
             }
             return if line.opens {
@@ -170,40 +165,35 @@ impl<'a> Parser<'a> {
                 if reading == Reading::Misplaced {
                     self.presume_head(statement, line);
                 }
-                self.statement(statement, keyword, rest, line, reading);
+                self.statement(Head { statement, keyword }, rest, line, reading);
             }
             Resolved::Nothing if line.opens => self.push_unknown(line),
             Resolved::Nothing | Resolved::Answered => {}
         }
     }
 
-    fn statement(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        line: &Line,
-        reading: Reading,
-    ) {
+    fn statement(&mut self, head: Head, text: &'a str, line: &Line, reading: Reading) {
+        let (statement, keyword) = (head.statement, head.keyword);
+        let rest = (text, keyword.end);
         let misplaced = matches!(reading, Reading::Misplaced | Reading::Foreign);
-        if !misplaced && self.over_lines(statement, keyword, rest, line) {
+        if !misplaced && self.over_lines(head, text, line) {
             return;
         }
         let said = self.out.len();
-        let mut parts = self.arguments(statement, keyword, rest, keyword.end);
+        let mut parts = self.arguments(head, rest);
         if misplaced {
             // The wrong place, or the word, was reported.
             self.out.truncate(said);
-        } else if parts.broken && self.verb_of_default(said, statement, rest, keyword.end) {
+        } else if parts.broken && self.verb_of_default(said, statement, rest) {
             // Its value was read as something else, and one message is enough.
         } else if parts.broken
             && self.out.len() > said
-            && let Some(written) = meant::meant_with(statement, rest, &self.known_holes())
+            && let Some(written) = meant::meant_with(statement, text, &self.known_holes())
         {
             if reading == Reading::Guessed {
                 self.out.truncate(said);
             } else {
-                self.repair(said, statement, rest, keyword.end, &written);
+                self.repair(said, statement, rest, &written);
                 if statement.body == Some(Context::Group) {
                     // What was read of it is not what was meant.
                     parts.args.clear();
@@ -221,15 +211,11 @@ impl<'a> Parser<'a> {
         }
         let last = parts.args.last().map_or(keyword, |a| a.span);
         let node = Node {
-            before: std::mem::take(&mut self.trivia),
-            statement,
-            keyword,
             args: parts.args,
-            body: None,
-            comment: line.comment,
             span: keyword.to(last),
             // Nothing is known about a guess at a single word.
             broken: parts.broken || misplaced || reading == Reading::Guessed && last == keyword,
+            ..self.broken(head, line)
         };
         if !misplaced {
             self.remarks(&node);
@@ -237,12 +223,9 @@ impl<'a> Parser<'a> {
         if reading == Reading::Guessed {
             // Arguments that the guessed statement would lack may not be missing at all.
             let at = self.place(keyword);
-            let found = self.out.split_off(said);
-            self.out.extend(
-                found
-                    .into_iter()
-                    .filter(|d| d.labels.first().is_none_or(|l| l.place != at)),
-            );
+            let found = self.out.split_off(said).into_iter();
+            let is_elsewhere = |d: &Diagnostic| d.labels.first().is_none_or(|l| l.place != at);
+            self.out.extend(found.filter(is_elsewhere));
         }
         match parts.open {
             Some(open) => {
@@ -253,13 +236,8 @@ impl<'a> Parser<'a> {
                     (Keyword::RunAnonymous | Keyword::Run, None) => Context::Check,
                     (_, None) => Context::Unknown,
                 };
-                self.push(
-                    node,
-                    context,
-                    open,
-                    line.indent,
-                    parts.doubtful || misplaced && statement.body.is_none(),
-                );
+                let doubtful = parts.doubtful || misplaced && statement.body.is_none();
+                self.push(node, context, open, line.indent, doubtful);
             }
             None => match statement.body {
                 Some(context)

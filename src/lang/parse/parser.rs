@@ -1,8 +1,9 @@
 //! The state of the parser: where it is in a file, the open blocks, and the line that it reads.
 
+use super::token::Tokens;
 use crate::ast::{Arg, Node, Trivia};
-use crate::statement::Context;
-use vplan_base::diagnostic::Diagnostic;
+use crate::statement::{Context, Statement};
+use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::span::{Place, SourceId, Span};
 
 /// The limits on a file. A contract cannot raise its own.
@@ -57,10 +58,29 @@ pub(super) struct Frame<'a> {
     pub(super) broken: bool,
 }
 
+/// A part of the file, and where it begins.
+pub(super) type Text<'a> = (&'a str, usize);
+
+/// A statement, and its keyword in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) statement: &'static Statement,
+    pub(super) keyword: Span,
+}
+
+impl Head {
+    /// The same behind another word, at which a missing argument is reported.
+    pub(super) fn behind(self, keyword: Span) -> Self {
+        Self { keyword, ..self }
+    }
+}
+
 /// The parsed line of a statement.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
     pub(super) args: Vec<Arg<'a>>,
+    /// What is still to be read.
+    pub(super) tokens: Tokens<'a>,
     /// The `{` of a block that is now open.
     pub(super) open: Option<Span>,
     pub(super) broken: bool,
@@ -117,6 +137,34 @@ impl<'a> Parser<'a> {
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.out.push(diagnostic);
+    }
+
+    /// Makes the message of an error at a place of the file.
+    pub(super) fn error(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        span: Span,
+        label: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::error(code, message).label(self.place(span), label)
+    }
+
+    /// Makes the message of a warning.
+    pub(super) fn warning(
+        &self,
+        code: Code,
+        message: String,
+        span: Span,
+        label: &str,
+    ) -> Diagnostic {
+        Diagnostic::warning(code, message).label(self.place(span), label)
+    }
+
+    /// Reports an error in a line.
+    pub(super) fn fail(&mut self, error: Diagnostic, parts: &mut Parts<'a>) {
+        parts.broken = true;
+        self.report(error);
     }
 
     pub(super) fn place(&self, span: Span) -> Place {

@@ -5,12 +5,11 @@ use super::argument::hole_place;
 use super::each::each_help;
 use super::foreign::noun;
 use super::line::Line;
-use super::parser::{Parser, VERSIONS};
+use super::parser::{Frame, Parser, VERSIONS};
 use crate::ast::Node;
 use crate::error::{self, shown};
 use crate::foreign::{self, Advice};
 use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
-use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::holes;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
@@ -77,15 +76,14 @@ impl<'a> Parser<'a> {
         if let "for" | "foreach" | "matrix" = word
             && let Some(each) = statement::find("each", context)
         {
-            let place = self.place(span);
-            self.report(
-                Diagnostic::error(
-                    error::EACH_HEAD,
-                    format!("an `each` is written `{}`", each.usage),
-                )
-                .label(place, "a word of another language")
-                .help(each_help(rest)),
+            let message = format!("an `each` is written `{}`", each.usage);
+            let error = self.error(
+                error::EACH_HEAD,
+                message,
+                span,
+                "a word of another language",
             );
+            self.report(error.help(each_help(rest)));
             return Resolved::Statement(each, Reading::Foreign);
         }
         let misplaced = outer && statement::find(word, Context::Top).is_some();
@@ -98,9 +96,8 @@ impl<'a> Parser<'a> {
                 None => Resolved::Answered,
             };
         }
-        let place = self.place(span);
         if let Some((_, name)) = holes(word).next() {
-            self.report(hole_place(name, place));
+            self.report(hole_place(name, self.place(span)));
             self.break_frame();
             return Resolved::Nothing;
         }
@@ -126,29 +123,24 @@ impl<'a> Parser<'a> {
                 help.push_str(": `check NAME {` … `}`");
             }
             // The block around it may be a condition's inside of the `each`.
-            let in_each = context == Context::Each
-                || self
-                    .frames
-                    .last()
-                    .is_some_and(|frame| frame.node.statement.keyword == Keyword::Each);
-            let diagnostic = if in_each {
-                Diagnostic::error(
+            let is_each = |frame: &Frame<'_>| frame.node.statement.keyword == Keyword::Each;
+            let in_each = context == Context::Each || self.frames.last().is_some_and(is_each);
+            let (code, message) = match in_each {
+                true => (
                     error::EACH_HOLDS,
                     format!("`{word}` cannot stand in an `each`"),
-                )
-            } else {
-                let message = format!("`{word}` does not stand {}", context.name());
-                Diagnostic::error(error::MISPLACED_STATEMENT, message)
+                ),
+                false => (
+                    error::MISPLACED_STATEMENT,
+                    format!("`{word}` does not stand {}", context.name()),
+                ),
             };
-            self.report(diagnostic.label(place, "not here").help(help));
+            self.report(self.error(code, message, span, "not here").help(help));
             return Resolved::Statement(other, Reading::Misplaced);
         }
         let (noun, remark) = noun(context);
-        let mut diagnostic = Diagnostic::error(
-            error::UNKNOWN_STATEMENT,
-            format!("unknown {noun} {}", shown(word)),
-        )
-        .label(place, remark);
+        let message = format!("unknown {noun} {}", shown(word));
+        let mut diagnostic = self.error(error::UNKNOWN_STATEMENT, message, span, remark);
         let mut guess = None;
         let may_guess = self.may_guess();
         if may_guess {
@@ -157,18 +149,14 @@ impl<'a> Parser<'a> {
                 .map(|s| (s, Reading::Guessed));
             guess = guess.or_else(|| {
                 let near = nearest(word, STATEMENTS.iter().map(|s| s.word))?;
-                STATEMENTS
-                    .iter()
-                    .find(|s| s.word == near)
-                    .map(|s| (s, Reading::Misplaced))
+                let other = STATEMENTS.iter().find(|s| s.word == near);
+                other.map(|s| (s, Reading::Misplaced))
             });
         }
         if rest.starts_with(':') && outer {
             guess = None;
-            diagnostic = diagnostic.help(format!(
-                "a check is written `check {word}:{}`",
-                rest.trim_start_matches(':')
-            ));
+            let rest = rest.trim_start_matches(':');
+            diagnostic = diagnostic.help(format!("a check is written `check {word}:{rest}`"));
         } else if let Some((found, reading)) = guess {
             let stands = found.contexts.first().map_or("", |c| c.name());
             let hint = if reading == Reading::Misplaced {
@@ -222,52 +210,39 @@ impl<'a> Parser<'a> {
 
     /// Reads a statement's effect on the file as a whole.
     pub(super) fn remarks(&mut self, node: &Node<'a>) {
-        let place = self.place(node.keyword);
         match node.statement.keyword {
             Keyword::Vplan if node.broken => {}
             Keyword::Vplan => {
                 if !self.nodes.is_empty() || !self.frames.is_empty() {
-                    let mut diagnostic = Diagnostic::error(
-                        error::MISPLACED_HEADER,
-                        "the version of the language stands before anything else, and once",
-                    )
-                    .label(place, "not here");
+                    let message =
+                        "the version of the language stands before anything else, and once";
+                    let code = error::MISPLACED_HEADER;
+                    let mut error = self.error(code, message, node.keyword, "not here");
                     if let Some(first) = self.nodes.first() {
-                        diagnostic =
-                            diagnostic.label(self.place(first.keyword), "the file begins here");
+                        error = error.label(self.place(first.keyword), "the file begins here");
                     }
-                    self.report(diagnostic.help("make `vplan 1` the first line of the file"));
+                    self.report(error.help("make `vplan 1` the first line of the file"));
                 }
                 let Some(arg) = node.args.first() else { return };
                 let found = self.slice(arg.span);
                 if !VERSIONS.contains(&found) {
-                    self.report(
-                        Diagnostic::error(
-                            error::UNKNOWN_VERSION,
-                            format!("unknown version {}", shown(found)),
-                        )
-                        .label(self.place(arg.span), "of the language")
-                        .help(format!(
-                            "this program knows version {}",
-                            VERSIONS.join(", ")
-                        )),
-                    );
+                    let message = format!("unknown version {}", shown(found));
+                    let code = error::UNKNOWN_VERSION;
+                    let error = self.error(code, message, arg.span, "of the language");
+                    let known = VERSIONS.join(", ");
+                    self.report(error.help(format!("this program knows version {known}")));
                     // Another version has other statements: any further message might be wrong.
                     self.stopped = found.bytes().all(|b| b.is_ascii_digit());
                 }
             }
             Keyword::TierBlock => {
-                let outer = self
-                    .frames
-                    .iter()
-                    .find(|f| f.node.statement.keyword == Keyword::TierBlock);
-                if let Some(outer) = outer {
-                    let diagnostic =
-                        Diagnostic::error(error::NESTED_TIER, "a `tier` block inside another")
-                            .label(place, "this one")
-                            .label(self.place(outer.node.keyword), "inside this one")
-                            .help("a check has one tier: close the outer block first");
-                    self.report(diagnostic);
+                let is_tier = |f: &&Frame<'_>| f.node.statement.keyword == Keyword::TierBlock;
+                if let Some(outer) = self.frames.iter().find(is_tier) {
+                    let message = "a `tier` block inside another";
+                    let error = self.error(error::NESTED_TIER, message, node.keyword, "this one");
+                    let outer = self.place(outer.node.keyword);
+                    let error = error.label(outer, "inside this one");
+                    self.report(error.help("a check has one tier: close the outer block first"));
                 }
             }
             _ => {}
@@ -279,21 +254,13 @@ impl<'a> Parser<'a> {
         if first.is_some_and(|n| n.statement.keyword == Keyword::Vplan) {
             return;
         }
-        let any = self
-            .nodes
-            .iter()
-            .any(|n| n.statement.keyword == Keyword::Vplan);
-        let span = first.map_or(Span::new(0, 0), |n| n.keyword);
-        if !any {
-            let place = self.place(span);
-            self.report(
-                Diagnostic::error(
-                    error::MISSING_HEADER,
-                    "the file does not say which version of the language it is in",
-                )
-                .label(place, "`vplan 1` is expected before anything else")
-                .help("begin the file with the line `vplan 1`"),
-            );
+        let mut nodes = self.nodes.iter();
+        if !nodes.any(|n| n.statement.keyword == Keyword::Vplan) {
+            let span = first.map_or(Span::new(0, 0), |n| n.keyword);
+            let message = "the file does not say which version of the language it is in";
+            let label = "`vplan 1` is expected before anything else";
+            let error = self.error(error::MISSING_HEADER, message, span, label);
+            self.report(error.help("begin the file with the line `vplan 1`"));
         }
     }
 }

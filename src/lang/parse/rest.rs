@@ -2,40 +2,30 @@
 
 use super::argument::hole_place;
 use super::command::{self, Fillable};
-use super::parser::{Parser, Parts};
-use super::token::{self, Kind, Token};
+use super::parser::{Head, Parser, Parts, Text};
+use super::token;
 use crate::ast::{Arg, Holed, Value};
 use crate::error;
 use crate::statement::{Item, Keyword, Statement};
 use crate::word;
 use vplan_base::command::UnsupportedReason;
-use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::{holes, service_hole};
 use vplan_base::span::Span;
 use vplan_base::word::Word;
 
 impl<'a> Parser<'a> {
     /// Reads `NAME: COMMAND`, or `NAME` and a block, of a check, a service or a toolchain, which has no block.
-    pub(super) fn check(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
+    pub(super) fn check(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
+        let statement = head.statement;
         let (word, has_block) = (statement.word, statement.body.is_some());
-        let start = token::blanks(rest).map_or(rest, |(rest, _)| rest);
-        let at = |text: &str| token::span_of(text, (rest, offset)).start;
+        let start = token::blanks(rest.0).map_or(rest.0, |(rest, _)| rest);
+        let at = |text: &str| token::span_of(text, rest).start;
         let Ok((behind, name)) = token::word(start) else {
-            let mut tokens = self.tokens(rest, offset, parts);
-            self.one(Item::Name, statement, keyword, &mut tokens, parts);
+            self.tokens(rest, parts);
+            self.one(Item::Name, head, parts);
             // The error is in the name; a block after it is read, a command is not.
-            parts.open = tokens
-                .last()
-                .filter(|t| t.kind == Kind::Mark("{"))
-                .map(|t| t.span)
-                .or(parts.open);
+            let open = parts.tokens.take_last().filter(|token| token.is_mark("{"));
+            parts.open = open.map(|token| token.span).or(parts.open);
             return;
         };
         let span = Span::new(at(start), at(behind));
@@ -44,11 +34,9 @@ impl<'a> Parser<'a> {
             && let Some((_, hole)) = holes(name).next()
             && !parts.broken
         {
-            parts.broken = true;
-            let place = self.place(span);
-            self.report(hole_place(hole, place).help(format!(
-                "a {word} is there for all rows: give it a name without a hole"
-            )));
+            let help = format!("a {word} is there for all rows: give it a name without a hole");
+            let error = hole_place(hole, self.place(span));
+            self.fail(error.help(help), parts);
         }
         parts.args.reserve_exact(3);
         parts.args.push(Arg::new(span, Value::Word(name)));
@@ -66,33 +54,24 @@ impl<'a> Parser<'a> {
                 } else {
                     "no blank behind it"
                 };
-                self.bad_colon((colon, label), statement.word, name, command, parts);
+                self.bad_colon((colon, label), word, name, command, parts);
             }
             parts.args.push(Arg::new(colon, Value::Mark(":")));
             if command.trim().is_empty() && !spaced {
-                parts.broken = true;
                 let end = at(command) + command.len();
-                self.report(
-                    Diagnostic::error(error::COMMAND_EMPTY, "the command is missing")
-                        .label(
-                            self.place(Span::new(end, end)),
-                            "a command is expected here",
-                        )
-                        .help(if has_block {
-                            format!(
-                                "write `{word} {name}: COMMAND`, or `{word} {name} {{` for a block"
-                            )
-                        } else {
-                            format!("write `{word} {name}: COMMAND`")
-                        }),
-                );
-                parts.args.push(Arg {
-                    span: Span::new(end, end),
-                    value: Value::Command(Box::new(Holed::whole(command::none("")))),
-                });
-                return;
+                let span = Span::new(end, end);
+                let help = match has_block {
+                    true => {
+                        format!("write `{word} {name}: COMMAND`, or `{word} {name} {{` for a block")
+                    }
+                    false => format!("write `{word} {name}: COMMAND`"),
+                };
+                let (message, label) = ("the command is missing", "a command is expected here");
+                let error = self.error(error::COMMAND_EMPTY, message, span, label);
+                self.fail(error.help(help), parts);
+                return parts.args.push(no_command(span, ""));
             }
-            return self.command((":", statement), command, at(command), parts);
+            return self.command((":", statement), (command, at(command)), parts);
         }
         if let Some((short, command)) = name.split_once(':')
             && !next.starts_with('{')
@@ -105,77 +84,43 @@ impl<'a> Parser<'a> {
                 arg.span.end = colon;
             }
             let command = format!("{command}{behind}");
-            self.bad_colon(
-                (Span::new(colon, colon + 1), "no blank behind it"),
-                statement.word,
-                short,
-                &command,
-                parts,
-            );
-            return;
+            let colon = (Span::new(colon, colon + 1), "no blank behind it");
+            return self.bad_colon(colon, word, short, &command, parts);
         }
         let reported = self.out.len();
-        let mut tokens = self.tokens(next, at(next), parts);
+        self.tokens((next, at(next)), parts);
         let is_said = self.out.len() > reported;
-        match tokens.peek() {
-            None => {
-                let was_sound = !std::mem::replace(&mut parts.broken, true);
-                if was_sound {
-                    let (what, expected, help) = if has_block {
-                        (
-                            "`: COMMAND` or a block",
-                            "`: COMMAND` or `{` is expected behind the name",
-                            format!(
-                                "it is written `{word} NAME: COMMAND`, or `{word} NAME {{`, its lines, and `}}` on a line of its own"
-                            ),
-                        )
-                    } else {
-                        (
-                            "`: COMMAND`",
-                            "`: COMMAND` is expected behind the name",
-                            format!("it is written `{}`", statement.usage),
-                        )
-                    };
-                    self.report(
-                        Diagnostic::error(
-                            error::MISSING_ARGUMENT,
-                            format!("`{word}` needs {what}"),
-                        )
-                        .label(self.place(keyword), expected)
-                        .help(help),
-                    );
-                }
+        let Some(token) = parts.tokens.peek() else {
+            let (what, expected, help) = if has_block {
+                (
+                    "`: COMMAND` or a block",
+                    "`: COMMAND` or `{` is expected behind the name",
+                    format!(
+                        "it is written `{word} NAME: COMMAND`, or `{word} NAME {{`, its lines, and `}}` on a line of its own"
+                    ),
+                )
+            } else {
+                let label = "`: COMMAND` is expected behind the name";
+                ("`: COMMAND`", label, statement.help())
+            };
+            if !parts.broken {
+                let message = format!("`{word}` needs {what}");
+                let error = self.error(error::MISSING_ARGUMENT, message, head.keyword, expected);
+                self.fail(error.help(help), parts);
             }
-            Some(Token {
-                kind: Kind::Mark("{"),
-                ..
-            }) => self.block(statement, keyword, tokens, parts),
-            Some(token) => {
-                let span = token.span;
-                let help = format!(
-                    "put a `:` behind the name: `{word} {name}: {}`",
-                    next.trim()
-                );
-                // The error is that the quote is not closed, not that it is here.
-                if !is_said {
-                    self.unexpected(
-                        self.slice(span),
-                        span,
-                        "`:` or `{` is expected before it",
-                        &help,
-                        parts,
-                    );
-                }
-                if let Some(Token {
-                    kind: Kind::Mark("{"),
-                    span,
-                    ..
-                }) = tokens.last()
-                {
-                    parts.open = Some(span);
-                }
-            }
+            return;
+        };
+        if token.is_mark("{") {
+            return self.block(head, parts);
         }
+        // The error is that the quote is not closed, not that it is here.
+        if !is_said {
+            let rest = next.trim();
+            let help = format!("put a `:` behind the name: `{word} {name}: {rest}`");
+            self.unexpected(token.span, "`:` or `{` is expected before it", &help, parts);
+        }
+        let open = parts.tokens.take_last().filter(|token| token.is_mark("{"));
+        parts.open = open.map(|token| token.span).or(parts.open);
     }
 
     fn bad_colon(
@@ -186,27 +131,19 @@ impl<'a> Parser<'a> {
         command: &str,
         parts: &mut Parts<'a>,
     ) {
-        parts.broken = true;
-        self.report(
-            Diagnostic::error(
-                error::CHECK_COLON,
-                format!("the `:` of a {word} stands directly behind its name"),
-            )
-            .label(self.place(colon), label)
-            .help(format!("write `{word} {name}: {}`", command.trim())),
-        );
+        let message = format!("the `:` of a {word} stands directly behind its name");
+        let error = self.error(error::CHECK_COLON, message, colon, label);
+        let help = format!("write `{word} {name}: {}`", command.trim());
+        self.fail(error.help(help), parts);
     }
 
     pub(super) fn command(
         &mut self,
         (verb, statement): (&str, &'static Statement),
-        text: &'a str,
-        offset: usize,
+        text: Text<'a>,
         parts: &mut Parts<'a>,
     ) {
-        let trimmed = text.trim_start_matches([' ', '\t']);
-        let offset = offset + text.len() - trimmed.len();
-        let source = self.id;
+        let (trimmed, offset) = without_blanks(text);
         // Where the word in front takes a value in another language.
         let mark = ["=>", "->", ":=", "="].iter().find(|mark| {
             let behind = trimmed.strip_prefix(**mark);
@@ -214,140 +151,80 @@ impl<'a> Parser<'a> {
         });
         if let Some(mark) = mark {
             let span = Span::new(offset, offset + mark.len());
-            self.unexpected(
-                mark,
-                span,
-                "the command follows here",
-                &format!("leave the `{mark}` out"),
-                parts,
-            );
-            parts.args.push(Arg::new(
-                span,
-                Value::Command(Box::new(Holed::whole(command::none(trimmed)))),
-            ));
-            return;
+            let help = format!("leave the `{mark}` out");
+            self.unexpected(span, "the command follows here", &help, parts);
+            return parts.args.push(no_command(span, trimmed));
         }
-        let (command, broken) = command::read(
-            trimmed,
-            offset,
-            verb,
-            source,
-            &self.fillable(self.is_served(statement)),
-            &mut |d| {
-                self.report(d);
-            },
-        );
+        let fillable = self.fillable(self.is_served(statement));
+        let (command, broken) = self.read_command((trimmed, offset), verb, &fillable);
         parts.broken |= broken;
-        let end = trimmed.trim_end().len();
+        let line = trimmed.trim_end();
+        let end = offset + line.len();
         parts.args.reserve_exact(1);
-        parts.args.push(Arg {
-            span: Span::new(offset, offset + end),
-            value: Value::Command(Box::new(command)),
-        });
+        let value = Value::Command(Box::new(command));
+        parts.args.push(Arg::new(Span::new(offset, end), value));
         // People do write `check x: {`; reading the block all the same keeps its lines from being
         // taken for something else.
-        let line = trimmed.trim_end();
         if broken && (line == "{" || line.ends_with(" {") || line.ends_with("\t{")) {
-            let brace = offset + end.saturating_sub(1);
-            parts.open = Some(Span::new(brace, brace + 1));
+            parts.open = Some(Span::new(end - 1, end));
             parts.doubtful = true;
         }
     }
 
-    pub(super) fn shell(
-        &mut self,
-        keyword: Span,
-        text: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
-        let joined = join(text);
-        let trimmed = text.trim_start_matches([' ', '\t']);
-        let start = offset + text.len() - trimmed.len();
+    pub(super) fn shell(&mut self, keyword: Span, text: Text<'a>, parts: &mut Parts<'a>) {
+        let joined = join(text.0);
+        let (trimmed, start) = without_blanks(text);
         let span = Span::new(start, start + trimmed.trim_end().len());
-        if joined.trim().is_empty() {
-            parts.broken = true;
-            self.report(
-                Diagnostic::error(error::COMMAND_EMPTY, "the command is missing")
-                    .label(
-                        self.place(keyword),
-                        "text for a shell is expected behind it",
-                    )
-                    .help("write it behind `shell`, such as `shell grep -q ok log | wc -l`"),
-            );
+        let error = if joined.trim().is_empty() {
+            let message = "the command is missing";
+            let label = "text for a shell is expected behind it";
+            let error = self.error(error::COMMAND_EMPTY, message, keyword, label);
+            error.help("write it behind `shell`, such as `shell grep -q ok log | wc -l`")
         } else if joined.contains('\0') {
-            parts.broken = true;
-            self.report(
-                Diagnostic::error(
-                    error::COMMAND_QUOTE,
-                    "a NUL character can be in no argument",
-                )
-                .label(self.place(span), "somewhere in here"),
-            );
+            let message = "a NUL character can be in no argument";
+            self.error(error::COMMAND_QUOTE, message, span, "somewhere in here")
         } else if joined.contains("{changed}") {
-            parts.broken = true;
-            self.report(
-                Diagnostic::error(
-                    error::CHANGED_IN_SHELL,
-                    "`{changed}` has no meaning behind `shell`",
-                )
-                .label(self.place(span), "in this text")
-                .help("use the verb `run` with `{changed}` as a word of its own"),
-            );
+            let message = "`{changed}` has no meaning behind `shell`";
+            let error = self.error(error::CHANGED_IN_SHELL, message, span, "in this text");
+            error.help("use the verb `run` with `{changed}` as a word of its own")
         } else if let Some(found) = file_hole(&joined) {
-            parts.broken = true;
             let hole = command::hole(&found, &[], self.place(span));
-            self.report(hole.help("write the verb `run` with `{changed}` as a word of its own"));
+            hole.help("write the verb `run` with `{changed}` as a word of its own")
         } else if let Some(name) = self.known_hole_in(&joined) {
-            parts.broken = true;
             let variable = name.replace('-', "_").to_uppercase();
-            self.report(
-                Diagnostic::error(
-                    error::HOLE_PLACE,
-                    format!("the value of `{{{name}}}` cannot stand in text for a shell"),
-                )
-                .label(self.place(span), "a shell would read the value")
-                .help(format!(
-                    "write `env {variable}={{{name}}}` in the check, and `\"${variable}\"` here"
-                )),
-            );
+            let message = format!("the value of `{{{name}}}` cannot stand in text for a shell");
+            let label = "a shell would read the value";
+            let error = self.error(error::HOLE_PLACE, message, span, label);
+            error.help(format!(
+                "write `env {variable}={{{name}}}` in the check, and `\"${variable}\"` here"
+            ))
         } else if joined.ends_with([' ', '\t']) {
-            parts.broken = true;
-            self.report(
-                Diagnostic::error(
-                    error::BAD_CONTINUATION,
-                    "a blank behind a backslash ends the text",
-                )
-                .label(self.place(span), "in this text"),
-            );
-        }
+            let message = "a blank behind a backslash ends the text";
+            self.error(error::BAD_CONTINUATION, message, span, "in this text")
+        } else {
+            return parts.args.push(Arg::new(span, Value::Shell(joined)));
+        };
+        self.fail(error, parts);
         parts.args.push(Arg::new(span, Value::Shell(joined)));
     }
 
-    pub(super) fn assignment(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        text: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
-        let trimmed = text.trim_start_matches([' ', '\t']);
-        let offset = offset + text.len() - trimmed.len();
+    pub(super) fn assignment(&mut self, head: Head, text: Text<'a>, parts: &mut Parts<'a>) {
+        let (trimmed, offset) = without_blanks(text);
         let words = word::scan(trimmed);
-        let source = self.id;
-        let empty = trimmed.trim().is_empty();
-        let fillable = self.fillable(self.is_served(statement));
+        let span = Span::new(offset, offset + trimmed.trim_end().len());
+        let fillable = self.fillable(self.is_served(head.statement));
         let known = &fillable.rows;
+        // The value with another tool's name for changed files.
         let of_files = words.remarks.iter().find_map(|remark| match remark {
             word::Remark::Hole(span) => Some(*span),
             _ => None,
         });
-        let of_files = of_files.filter(|span| {
+        let of_files = of_files.map(|span| {
             let text = trimmed.get(span.start..span.end).unwrap_or_default();
             let value = text.split_once('=').map_or(text, |(_, value)| value);
-            !fillable.knows(value)
+            (span, value.to_owned())
         });
+        let of_files = of_files.filter(|(_, value)| !fillable.knows(value));
         let value = words.env.iter().map(|(_, word)| word);
         let mut found = value.flat_map(|word| word.holes.iter().map(|hole| (word.span, hole)));
         // Outside of an `each` nothing is filled in.
@@ -357,74 +234,56 @@ impl<'a> Parser<'a> {
         };
         let unknown = found.find(|(_, hole)| is_unknown(&hole.name));
         let unknown = unknown.map(|(span, hole)| (span, format!("{{{}}}", hole.name)));
-        let unknown = unknown.or_else(|| {
-            let span = of_files?;
-            let text = trimmed.get(span.start..span.end).unwrap_or_default();
-            let value = text.split_once('=').map_or(text, |(_, value)| value);
-            Some((span, value.to_owned()))
-        });
-        if let Some((span, found)) = unknown {
-            parts.broken = true;
+        if let Some((span, found)) = unknown.or(of_files) {
             let span = Span::new(offset + span.start, offset + span.end);
             let mut hole = command::hole(&found, known, self.place(span));
             if known.is_empty() && !command::is_of_service(&found) {
                 let help = "quote it with '…' for the literal text: nothing is filled in here";
                 hole = hole.help(help);
             }
-            return self.report(hole);
+            return self.fail(hole, parts);
         }
-        let faults = words
-            .faults
-            .iter()
-            .any(|f| f.reason != UnsupportedReason::Empty);
+        let mut faults = words.faults.iter();
+        let faults = faults.any(|fault| fault.reason != UnsupportedReason::Empty);
+        let is_in_word = |remark: &_| matches!(remark, word::Remark::ChangedInWord(_));
         match (words.env.as_slice(), words.words.as_slice()) {
-            ([(name, value)], [])
-                if !faults
-                    && !words
-                        .remarks
-                        .iter()
-                        .any(|r| matches!(r, word::Remark::ChangedInWord(_))) =>
-            {
-                let span = Span::new(offset, offset + trimmed.trim_end().len());
+            ([(name, value)], []) if !faults && !words.remarks.iter().any(is_in_word) => {
                 let pair = ((*name).to_owned(), Word::new(value.bytes.clone()));
                 let value = Value::Assignment(Box::new(Holed {
                     value: pair,
                     holes: command::holes_of(&words, &fillable),
                 }));
-                parts.args.push(Arg { span, value });
+                parts.args.push(Arg::new(span, value));
             }
-            _ if empty => {
-                parts.broken = true;
-                self.report(
-                    Diagnostic::error(error::MISSING_ARGUMENT, "`env` needs an assignment")
-                        .label(self.place(keyword), "`NAME=VALUE` is expected behind it")
-                        .help("it is written `env NAME=VALUE`"),
-                );
+            _ if trimmed.trim().is_empty() => {
+                let message = "`env` needs an assignment";
+                let label = "`NAME=VALUE` is expected behind it";
+                let error = self.error(error::MISSING_ARGUMENT, message, head.keyword, label);
+                self.fail(error.help("it is written `env NAME=VALUE`"), parts);
             }
             ([_, ..], []) | ([], [_, ..]) | ([_, ..], [_, ..]) if !faults => {
-                let span = Span::new(offset, offset + trimmed.trim_end().len());
-                let found = self.slice(span);
-                self.unexpected(
-                    found,
-                    span,
-                    "one `NAME=VALUE` is expected",
-                    "write one `env` line for each variable, and quote a value with blanks",
-                    parts,
-                );
+                let label = "one `NAME=VALUE` is expected";
+                let help = "write one `env` line for each variable, and quote a value with blanks";
+                self.unexpected(span, label, help, parts);
             }
             _ => {
                 parts.broken = true;
-                command::read(
-                    trimmed,
-                    offset,
-                    "env",
-                    source,
-                    &Fillable::default(),
-                    &mut |d| self.report(d),
-                );
+                self.read_command((trimmed, offset), "env", &Fillable::default());
             }
         }
     }
+}
+
+/// Returns a text from its first character that is no blank.
+fn without_blanks((text, offset): Text<'_>) -> Text<'_> {
+    let trimmed = text.trim_start_matches([' ', '\t']);
+    (trimmed, offset + text.len() - trimmed.len())
+}
+
+/// Returns the argument of a line without a command.
+fn no_command<'a>(span: Span, text: &str) -> Arg<'a> {
+    let command = Holed::whole(command::none(text));
+    Arg::new(span, Value::Command(Box::new(command)))
 }
 
 /// Returns another tool's name for changed files in a text for a shell, unless it is quoted.

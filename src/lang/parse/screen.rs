@@ -17,34 +17,25 @@ impl Parser<'_> {
             let span = Span::new(start, start + text.len());
             start = span.end + 1;
             if span.len() > self.caps.line_bytes {
-                let message = format!(
-                    "a line has {} bytes, more than the {} allowed",
-                    span.len(),
-                    self.caps.line_bytes
-                );
-                let place = self.place(Span::new(span.start, span.start));
-                self.report(
-                    Diagnostic::error(error::LINE_TOO_LONG, message)
-                        .label(place, "it was not read"),
-                );
+                let (length, most) = (span.len(), self.caps.line_bytes);
+                let message = format!("a line has {length} bytes, more than the {most} allowed");
+                let start = Span::new(span.start, span.start);
+                self.report(self.error(error::LINE_TOO_LONG, message, start, "it was not read"));
                 bad.push(span);
             } else if let Some(cr) = any_cr.then(|| text.find('\r')).flatten() {
-                let place = self.place(Span::new(span.start + cr, span.start + cr + 1));
-                self.report(
-                    Diagnostic::error(
-                        error::LONE_CARRIAGE_RETURN,
-                        "a carriage return without a line feed",
-                    )
-                    .label(place, "a line ends with LF or CR LF")
-                    .help(r#"save the file with one kind of line ends; in a string, write `\r`"#),
-                );
+                let at = Span::new(span.start + cr, span.start + cr + 1);
+                let message = "a carriage return without a line feed";
+                let label = "a line ends with LF or CR LF";
+                let help = r"save the file with one kind of line ends; in a string, write `\r`";
+                let error = self.error(error::LONE_CARRIAGE_RETURN, message, at, label);
+                self.report(error.help(help));
                 bad.push(span);
             } else if let Some(nul) = any_nul.then(|| text.find('\0')).flatten() {
-                let place = self.place(Span::new(span.start + nul, span.start + nul + 1));
+                let at = Span::new(span.start + nul, span.start + nul + 1);
+                let label = "no argument and no path can hold it";
+                let error = self.error(error::NUL, "a character NUL", at, label);
                 self.report(
-                    Diagnostic::error(error::NUL, "a character NUL")
-                        .label(place, "no argument and no path can hold it")
-                        .help("save the file as UTF-8; in UTF-16 every other byte is NUL"),
+                    error.help("save the file as UTF-8; in UTF-16 every other byte is NUL"),
                 );
                 bad.push(span);
             }
@@ -72,16 +63,15 @@ impl Parser<'_> {
             let escape = c.escape_unicode();
             let message =
                 format!("an invisible character, {escape}, changes the direction of the text");
-            let place = self.place(Span::new(start, start + c.len_utf8()));
+            let span = Span::new(start, start + c.len_utf8());
             self.report(if commented {
                 Diagnostic::warning(error::BIDI_CONTROL_IN_COMMENT, message)
-                    .label(place, "in a comment")
+                    .label(self.place(span), "in a comment")
             } else {
-                Diagnostic::error(error::BIDI_CONTROL, message)
-                    .label(place, "what is shown is not what is read")
-                    .help(format!(
-                        "leave it out; in a string in `\"`, write `{escape}`"
-                    ))
+                let label = "what is shown is not what is read";
+                let help = format!("leave it out; in a string in `\"`, write `{escape}`");
+                self.error(error::BIDI_CONTROL, message, span, label)
+                    .help(help)
             });
         }
     }

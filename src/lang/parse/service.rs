@@ -1,6 +1,6 @@
 //! Parses when a service is ready: the production `ready` of src/lang/grammar.md, "Grammar".
 
-use super::parser::{Parser, Parts};
+use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Value};
 use crate::error::{self, shown};
@@ -11,7 +11,6 @@ use nom::character::complete::{char, digit1};
 use nom::combinator::{all_consuming, eof, peek, recognize, verify};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Offset as _, Parser as _};
-use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::{Given, service_hole};
 use vplan_base::span::Span;
 
@@ -105,58 +104,44 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the text behind `ready`, which begins at `offset`.
-    pub(super) fn ready(
-        &mut self,
-        statement: &'static Statement,
-        keyword: Span,
-        rest: &'a str,
-        offset: usize,
-        parts: &mut Parts<'a>,
-    ) {
-        let Ok((behind, word)) = form(rest) else {
-            return self.bad_ready(keyword, rest, offset, parts);
+    /// Reads the text behind `ready`.
+    pub(super) fn ready(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
+        let Ok((behind, word)) = form(rest.0) else {
+            return self.bad_ready(head.keyword, rest, parts);
         };
-        let span = |text: &str| token::span_of(text, (rest, offset));
+        let span = |text: &str| token::span_of(text, rest);
         parts.args.push(Arg::new(span(word), Value::Word(word)));
-        let start = offset + rest.offset(behind);
+        let behind = (behind, rest.1 + rest.0.offset(behind));
         match word {
-            "run" => self.command(("ready run", statement), behind, start, parts),
-            "tcp" => match port(behind) {
+            "run" => self.command(("ready run", head.statement), behind, parts),
+            "tcp" => match port(behind.0) {
                 Ok((_, port)) => parts.args.push(Arg::new(span(port), Value::Word(port))),
-                Err(_) => self.bad_ready(keyword, rest, offset, parts),
+                Err(_) => self.bad_ready(head.keyword, rest, parts),
             },
             _ => {
-                let mut tokens = self.tokens(behind, start, parts);
-                self.one(Item::Str, statement, span(word), &mut tokens, parts);
-                self.block(statement, keyword, tokens, parts);
+                self.tokens(behind, parts);
+                self.one(Item::Str, head.behind(span(word)), parts);
+                self.block(head, parts);
             }
         }
     }
 
-    fn bad_ready(&mut self, keyword: Span, rest: &'a str, offset: usize, parts: &mut Parts<'a>) {
-        parts.broken = true;
-        let text = rest.trim();
-        let place = if text.is_empty() {
-            keyword
-        } else {
-            let start = offset + rest.offset(text);
-            Span::new(start, start + text.len())
+    fn bad_ready(&mut self, keyword: Span, rest: Text<'a>, parts: &mut Parts<'a>) {
+        let text = rest.0.trim();
+        let place = match text.is_empty() {
+            true => keyword,
+            false => token::span_of(text, rest),
         };
         let message = if text.is_empty() {
             "`ready` does not say when".to_owned()
         } else {
             format!("{} does not say when a service is ready", shown(text))
         };
-        let meant = meant(rest).filter(|line| !line.contains(['`', '\n', '\\']));
-        let error = Diagnostic::error(error::READY_FORM, message).label(
-            self.place(place),
-            "`tcp PORT`, `file \"PATH\"`, `line \"TEXT\"` or `run COMMAND` is expected",
-        );
-        self.report(match meant {
-            Some(line) => error.help(format!("write `{line}`")),
-            None => error.help("write `ready tcp {port}`"),
-        });
+        let meant = meant(text).filter(|line| !line.contains(['`', '\n', '\\']));
+        let label = "`tcp PORT`, `file \"PATH\"`, `line \"TEXT\"` or `run COMMAND` is expected";
+        let error = self.error(error::READY_FORM, message, place, label);
+        let meant = meant.unwrap_or_else(|| "ready tcp {port}".to_owned());
+        self.fail(error.help(format!("write `{meant}`")), parts);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Splits a statement into words, strings and marks: the productions of src/lang/grammar.md,
 //! "Grammar".
 
+use crate::ast::{Arg, Quoted, Value};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while_m_n, take_while1};
 use nom::character::complete::anychar;
@@ -9,30 +10,64 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Offset as _, Parser};
 use std::borrow::Cow;
+use std::vec::IntoIter;
 use vplan_base::hole::{has_hole, is_hole_name, package_hole};
 use vplan_base::span::Span;
 
 /// A token of a statement, with its span in the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub(super) span: Span,
     /// Whether no blank separates it from the token before.
     pub(super) glued: bool,
-    pub(super) kind: Kind<'a>,
+    /// A word, a string, or the mark `{`, `}`, `=`, `,`, `:`, `!`, `->`.
+    pub(super) value: Value<'a>,
 }
 
-/// The kind of a token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind<'a> {
-    Word(&'a str),
-    Str {
-        text: Cow<'a, str>,
-        verbatim: bool,
-        /// Whether it has holes: in double quotes only.
-        holes: bool,
-    },
-    /// `{`, `}`, `=`, `,`, `:`, `!`, `->`
-    Mark(&'static str),
+impl<'a> Token<'a> {
+    pub(super) fn is_mark(&self, mark: &'static str) -> bool {
+        self.value == Value::Mark(mark)
+    }
+
+    /// Whether it is a word or a string.
+    pub(super) fn is_value(&self) -> bool {
+        !matches!(self.value, Value::Mark(_))
+    }
+
+    pub(super) fn into_arg(self) -> Arg<'a> {
+        Arg::new(self.span, self.value)
+    }
+}
+
+/// The tokens that are still to be read.
+#[derive(Default)]
+pub(super) struct Tokens<'a>(IntoIter<Token<'a>>);
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(tokens: Vec<Token<'a>>) -> Self {
+        Self(tokens.into_iter())
+    }
+
+    pub(super) fn peek(&self) -> Option<&Token<'a>> {
+        self.0.as_slice().first()
+    }
+
+    pub(super) fn next_if(&mut self, is: impl FnOnce(&Token<'a>) -> bool) -> Option<Token<'a>> {
+        self.peek().is_some_and(is).then(|| self.0.next()).flatten()
+    }
+
+    /// Reads on to the end of what no blank separates, and returns the place of all of it.
+    pub(super) fn next_glued(&mut self, mut span: Span) -> Span {
+        while let Some(more) = self.next_if(|token| token.glued) {
+            span = span.to(more.span);
+        }
+        span
+    }
+
+    /// Passes over all of them, and returns the last.
+    pub(super) fn take_last(&mut self) -> Option<Token<'a>> {
+        self.0.by_ref().last()
+    }
 }
 
 /// Returns the place of a part of a text that begins at an offset of the file.
@@ -66,9 +101,9 @@ pub(super) fn tokens<'a>(
             return out;
         }
         let start = offset + line.len() - rest.len();
-        let (next, kind) = token(rest, start, fault);
+        let (next, value) = token(rest, start, fault);
         let span = Span::new(start, start + rest.len() - next.len());
-        out.push(Token { span, glued, kind });
+        out.push(Token { span, glued, value });
         rest = next;
     }
 }
@@ -77,52 +112,39 @@ fn token<'a>(
     input: &'a str,
     start: usize,
     fault: &mut dyn FnMut(TokenError, Span),
-) -> (&'a str, Kind<'a>) {
+) -> (&'a str, Value<'a>) {
     // A word may begin with a hole.
     if input.starts_with('{')
         && let Ok((rest, text)) = word(input)
     {
-        return (rest, Kind::Word(text));
+        return (rest, Value::Word(text));
     }
     if let Ok((rest, mark)) = mark(input) {
-        return (rest, Kind::Mark(mark));
+        return (rest, Value::Mark(mark));
     }
     if let Ok((rest, text)) = literal(input) {
-        return (
-            rest,
-            Kind::Str {
-                text: Cow::Borrowed(text),
-                verbatim: true,
-                holes: input.starts_with('"') && has_hole(text),
-            },
-        );
+        let string = Quoted {
+            text: Cow::Borrowed(text),
+            verbatim: true,
+            holes: input.starts_with('"') && has_hole(text),
+        };
+        return (rest, Value::Str(string));
     }
     if input.starts_with('"') {
         return string(input, start, fault);
     }
     if input.starts_with('\'') {
-        fault(
-            TokenError::Unclosed,
-            Span::new(start, start + input.trim_end().len()),
-        );
-        return (
-            "",
-            Kind::Str {
-                text: Cow::Borrowed(""),
-                verbatim: false,
-                holes: false,
-            },
-        );
+        return unclosed(Cow::Borrowed(""), input, start, fault);
     }
     match word(input) {
-        Ok((rest, text)) => (rest, Kind::Word(text)),
+        Ok((rest, text)) => (rest, Value::Word(text)),
         // Only a backslash is left, which the line's reader has reported, or one before another
         // character.
         Err(_) => {
             let (rest, text) = recognize(anychar::<_, ()>)
                 .parse(input)
                 .unwrap_or(("", input));
-            (rest, Kind::Word(text))
+            (rest, Value::Word(text))
         }
     }
 }
@@ -132,7 +154,7 @@ fn string<'a>(
     input: &'a str,
     start: usize,
     fault: &mut dyn FnMut(TokenError, Span),
-) -> (&'a str, Kind<'a>) {
+) -> (&'a str, Value<'a>) {
     let plain = |i| take_till::<_, &str, ()>(|c| matches!(c, '"' | '\\')).parse(i);
     let mut rest = input.get(1..).unwrap_or_default();
     let mut text = Cow::Borrowed("");
@@ -146,14 +168,12 @@ fn string<'a>(
         }
         if let Some(rest) = next.strip_prefix('"') {
             let holes = has_hole(&text);
-            return (
-                rest,
-                Kind::Str {
-                    text,
-                    verbatim,
-                    holes,
-                },
-            );
+            let string = Quoted {
+                text,
+                verbatim,
+                holes,
+            };
+            return (rest, Value::Str(string));
         }
         verbatim = false;
         rest = match escape(next) {
@@ -167,24 +187,27 @@ fn string<'a>(
                     fault(TokenError::Escape, Span::new(from, from + found.len()));
                     rest
                 }
-                Err(_) => {
-                    fault(
-                        TokenError::Unclosed,
-                        Span::new(start, start + input.trim_end().len()),
-                    );
-                    let holes = false;
-                    return (
-                        "",
-                        Kind::Str {
-                            text,
-                            verbatim,
-                            holes,
-                        },
-                    );
-                }
+                Err(_) => return unclosed(text, input, start, fault),
             },
         };
     }
+}
+
+/// Reports a string that is not closed, which takes the rest of the line.
+fn unclosed<'a>(
+    text: Cow<'a, str>,
+    input: &str,
+    start: usize,
+    fault: &mut dyn FnMut(TokenError, Span),
+) -> (&'a str, Value<'a>) {
+    let span = Span::new(start, start + input.trim_end().len());
+    fault(TokenError::Unclosed, span);
+    let string = Quoted {
+        text,
+        verbatim: false,
+        holes: false,
+    };
+    ("", Value::Str(string))
 }
 
 /// Reads a backslash before the line's end, which joins the lines as one blank, here too.
@@ -276,12 +299,14 @@ mod tests {
     fn read(line: &str) -> (Vec<String>, usize) {
         let mut faults = 0;
         let tokens = tokens(line, 0, &mut |_, _| faults += 1);
-        let show = |t: Token<'_>| match t.kind {
-            Kind::Word(w) => w.to_owned(),
-            Kind::Str { text, verbatim, .. } => {
-                format!("<{text}>{}", if verbatim { "" } else { "e" })
+        let show = |t: Token<'_>| match t.value {
+            Value::Word(w) => w.to_owned(),
+            Value::Str(string) => {
+                let end = if string.verbatim { "" } else { "e" };
+                format!("<{}>{end}", string.text)
             }
-            Kind::Mark(m) => format!("`{m}"),
+            Value::Mark(m) => format!("`{m}"),
+            other => panic!("{other:?}"),
         };
         (tokens.into_iter().map(show).collect(), faults)
     }
