@@ -43,6 +43,38 @@ pub(super) struct Obligation<'a> {
     pub changed: Option<&'a RepoPath>,
 }
 
+impl<'a> Obligation<'a> {
+    fn places(&self) -> impl Iterator<Item = Place<'a>> {
+        let contract = self.contract;
+        let place = move |(tier, conditions): &(u8, &'a [ConditionIndex])| Place {
+            contract,
+            tier: *tier,
+            conditions,
+        };
+        self.places.iter().map(place)
+    }
+
+    /// Whether the role's restriction lets it through.
+    fn is_open(&self, role: &str) -> bool {
+        self.contract.lets_through(role, self.tags)
+    }
+}
+
+/// One of these places.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    contract: &'a Contract,
+    tier: u8,
+    conditions: &'a [ConditionIndex],
+}
+
+impl<'a> Place<'a> {
+    fn tests(self) -> impl Iterator<Item = &'a Test> {
+        let conditions = self.conditions.iter();
+        conditions.map(move |c| &self.contract.conditions[*c].test)
+    }
+}
+
 /// A request on which two contracts differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Witness {
@@ -76,9 +108,8 @@ impl Witness {
     /// Whether `{changed}` must see a file that no glob may match.
     fn lacks_its_files(&self) -> bool {
         let unmatched = |file: &RepoPath| self.unmatched.iter().any(|glob| glob.matches(file));
-        self.files
-            .iter()
-            .any(|sample| sample.must_exist && unmatched(&sample.path))
+        let mut files = self.files.iter();
+        files.any(|sample| sample.must_exist && unmatched(&sample.path))
     }
 }
 
@@ -127,19 +158,16 @@ impl<'a> Question<'a> {
     /// Answers the question. `last`: the paths as the last question divided them, which the same
     /// question of the other side asks for again.
     pub fn answer(&self, last: &mut Option<Divided<'a>>) -> Reachability {
-        let places = self.old.places.len() + self.new.iter().map(|d| d.places.len()).sum::<usize>();
-        if places > MOST_CLAUSES {
+        if self.places().count() > MOST_CLAUSES {
             return Reachability::Undecided(TOO_MANY_PLACES);
         }
         let mut space = Space::default();
-        for obligation in std::iter::once(&self.old).chain(&self.new) {
-            for (tier, conditions) in &obligation.places {
-                if *tier == 1 {
-                    space.triggers(self.old.contract);
-                    space.triggers(self.other);
-                }
-                tests(obligation.contract, conditions).for_each(|test| space.test(test));
+        for place in self.places() {
+            if place.tier == 1 {
+                space.triggers(self.old.contract);
+                space.triggers(self.other);
             }
+            place.tests().for_each(|test| space.test(test));
         }
         if let Some(dir) = self.old.changed {
             space.region(Region::Below(dir));
@@ -147,14 +175,10 @@ impl<'a> Question<'a> {
         if let Some(within) = self.within {
             space.region(Region::Selected(within));
         }
-        let divided = match last
+        let known = last
             .take()
-            .filter(|divided| has_regions_of(divided, &space))
-        {
-            Some(divided) => last.insert(divided),
-            None => last.insert(space.divide()),
-        };
-        match divided {
+            .filter(|divided| has_regions_of(divided, &space));
+        match last.insert(known.unwrap_or_else(|| space.divide())) {
             Ok(space) => self.search(space),
             // What single paths show holds; that they show nothing means nothing.
             Err(space) => match self.search(&space.clone().sample(self.tracked)) {
@@ -173,58 +197,46 @@ impl<'a> Question<'a> {
         };
         let mut seen = BTreeSet::new();
         for role in &self.roles {
-            if !is_open(&self.old, role) || !seen.insert(self.signature(role)) {
+            if !self.old.is_open(role) || !seen.insert(self.signature(role)) {
                 continue;
             }
-            let against = self
-                .new
-                .iter()
-                .enumerate()
-                .filter(|(_, obligation)| is_open(obligation, role));
-            let denials: Vec<(bool, &Obligation, &[ConditionIndex], Vec<Literal>)> = against
-                .flat_map(|(i, obligation)| {
-                    obligation
-                        .places
-                        .iter()
-                        .map(move |(tier, conditions)| (i, obligation, *tier, *conditions))
-                })
-                .filter_map(|(i, obligation, tier, conditions)| {
-                    let clause = space.denied(obligation.contract, tier, conditions, role)?;
-                    Some((i == 0, obligation, conditions, clause))
-                })
-                .collect();
-            for (tier, conditions) in &self.old.places {
-                let Some(asked) =
-                    space.required_clauses(self.old.contract, *tier, conditions, role)
-                else {
+            let against = self.new.iter().enumerate();
+            let against = against.filter(|(_, new)| new.is_open(role));
+            let places = against.flat_map(|(i, new)| {
+                let hands_over = i == 0 && new.changed.is_some();
+                new.places().map(move |place| (hands_over, place))
+            });
+            let denial = |(hands_over, place)| {
+                let clauses = space.clauses(place, role)?;
+                Some((hands_over, place, clauses.iter().flat_map(denied).collect()))
+            };
+            let denials: Vec<(bool, Place<'_>, Vec<Literal>)> = places.filter_map(denial).collect();
+            for place in self.old.places() {
+                let Some(asked) = space.clauses(place, role) else {
                     continue;
                 };
                 // With `{changed}`: a file that this place passes on, and that no place of the
                 // other side may.
                 let files: Vec<Option<AtomIndex>> = match self.old.changed {
                     None => vec![None],
-                    Some(dir) => space
-                        .handed(self.old.contract, conditions, dir)
-                        .into_iter()
-                        .map(Some)
-                        .collect(),
+                    Some(dir) => space.handed(place, dir).map(Some).collect(),
                 };
                 for file in files {
-                    let matters =
-                        |denial: &&(bool, &Obligation, &[ConditionIndex], Vec<Literal>)| match file
-                        {
-                            Some(atom) if denial.0 && denial.1.changed.is_some() => {
-                                space.hands_over(denial.1.contract, denial.2, atom)
-                            }
-                            _ => true,
-                        };
+                    let matters = |(hands_over, place, _): &&(bool, Place<'_>, _)| match file {
+                        Some(atom) if *hands_over => space.hands_over(*place, atom),
+                        _ => true,
+                    };
                     let mut clauses = asked.clone();
-                    clauses.extend(denials.iter().filter(matters).map(|d| d.3.clone()));
+                    clauses.extend(
+                        denials
+                            .iter()
+                            .filter(matters)
+                            .map(|denial| denial.2.clone()),
+                    );
                     clauses.sort_by_key(Vec::len);
                     let mut start = self.start(space);
-                    start
-                        .musts
-                        .extend(file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom)));
+                    let must = file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom));
+                    start.musts.extend(must);
                     if !start.is_possible() {
                         continue;
                     }
@@ -251,7 +263,10 @@ impl<'a> Question<'a> {
 
     /// Returns what is known of each request.
     fn start(&self, space: &Space) -> State {
-        let mut start = State::new(space.atoms.len());
+        let mut start = State {
+            forbidden: Bits::none(space.atoms.len()),
+            ..State::default()
+        };
         if let Some(within) = self.within {
             let inside = space.of(&Region::Selected(within));
             start.forbidden = inside.opposite();
@@ -261,38 +276,25 @@ impl<'a> Question<'a> {
         start
     }
 
+    fn obligations(&self) -> impl Iterator<Item = &Obligation<'a>> {
+        std::iter::once(&self.old).chain(&self.new)
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place<'a>> {
+        self.obligations().flat_map(Obligation::places)
+    }
+
     /// Returns the answers of every condition and restriction here for a role; roles with the same
     /// answers are equivalent.
     fn signature(&self, role: &str) -> Vec<bool> {
-        let obligations = || std::iter::once(&self.old).chain(&self.new);
-        let mut signature: Vec<bool> = obligations()
-            .map(|obligation| is_open(obligation, role))
-            .collect();
-        for obligation in obligations() {
-            for test in obligation
-                .places
-                .iter()
-                .flat_map(|(_, conditions)| tests(obligation.contract, conditions))
-            {
-                if let Test::Role(roles) = test {
-                    signature.push(roles.iter().any(|r| r == role));
-                }
-            }
-        }
-        signature
+        let open = self.obligations().map(|one| one.is_open(role));
+        let tests = self.places().flat_map(Place::tests);
+        let named = tests.filter_map(|test| match test {
+            Test::Role(roles) => Some(roles.iter().any(|r| r == role)),
+            _ => None,
+        });
+        open.chain(named).collect()
     }
-}
-
-/// Whether the role's restriction lets a check through.
-fn is_open(obligation: &Obligation, role: &str) -> bool {
-    obligation.contract.lets_through(role, obligation.tags)
-}
-
-fn tests<'a>(
-    contract: &'a Contract,
-    conditions: &'a [ConditionIndex],
-) -> impl Iterator<Item = &'a Test> {
-    conditions.iter().map(|c| &contract.conditions[*c].test)
 }
 
 /// Returns the triggers that reach tier 1.
@@ -387,118 +389,52 @@ impl<'a> Space<'a> {
 
     /// Returns the clauses, all of which must hold, that make a place apply. `None` when it cannot
     /// for this role.
-    fn required_clauses(
-        &self,
-        contract: &Contract,
-        tier: u8,
-        conditions: &[ConditionIndex],
-        role: &str,
-    ) -> Option<Vec<Vec<Literal>>> {
+    fn clauses(&self, place: Place<'_>, role: &str) -> Option<Vec<Vec<Literal>>> {
+        let selected = |s: &Selection| self.of(&Region::Selected(s));
         let mut clauses = Vec::new();
-        for test in tests(contract, conditions) {
+        for test in place.tests() {
             match test {
                 Test::Role(roles) if roles.iter().any(|r| r == role) => {}
                 Test::Role(_) => return None,
-                Test::ChangedAny(s) => {
-                    clauses.push(vec![Literal::Some(self.of(&Region::Selected(s)))])
-                }
-                Test::ChangedNone(s) => {
-                    clauses.push(vec![Literal::None(self.of(&Region::Selected(s)))])
-                }
+                Test::ChangedAny(s) => clauses.push(vec![Literal::Some(selected(s))]),
+                Test::ChangedNone(s) => clauses.push(vec![Literal::None(selected(s))]),
                 Test::ChangedOnly(s) => {
                     clauses.push(vec![Literal::Some(self.all())]);
-                    clauses.push(vec![Literal::None(
-                        self.of(&Region::Selected(s)).opposite(),
-                    )]);
+                    clauses.push(vec![Literal::None(selected(s).opposite())]);
                 }
                 Test::ChangedAll(s) => {
-                    clauses.extend(
-                        s.positive()
-                            .map(|i| vec![Literal::Some(self.of(&Region::Item(s, i)))]),
-                    );
+                    let items = s.positive().map(|item| self.of(&Region::Item(s, item)));
+                    clauses.extend(items.map(|bits| vec![Literal::Some(bits)]));
                 }
                 Test::Exists(all) => {
-                    clauses.extend(all.iter().map(|s| vec![Literal::Exists(s.clone())]))
+                    clauses.extend(all.iter().map(|s| vec![Literal::Exists(s.clone())]));
                 }
                 Test::ExistsAny(all) => {
-                    clauses.push(all.iter().map(|s| Literal::Exists(s.clone())).collect())
+                    clauses.push(all.iter().cloned().map(Literal::Exists).collect());
                 }
                 Test::Absent(all) => clauses.push(vec![Literal::Absent(all.clone())]),
             }
         }
-        match tier {
+        match place.tier {
             0 => {}
             1 => clauses.push(vec![
                 Literal::High(true),
-                Literal::Some(self.pulling(contract)),
+                Literal::Some(self.pulling(place.contract)),
             ]),
             _ => clauses.push(vec![Literal::End(true)]),
         }
         Some(clauses)
     }
 
-    /// Returns the literals, any of which keeps a place from applying. `None` when the role alone
-    /// does.
-    fn denied(
-        &self,
-        contract: &Contract,
-        tier: u8,
-        conditions: &[ConditionIndex],
-        role: &str,
-    ) -> Option<Vec<Literal>> {
-        let mut clause = Vec::new();
-        for test in tests(contract, conditions) {
-            match test {
-                Test::Role(roles) if roles.iter().any(|r| r == role) => {}
-                Test::Role(_) => return None,
-                Test::ChangedAny(s) => clause.push(Literal::None(self.of(&Region::Selected(s)))),
-                Test::ChangedNone(s) => clause.push(Literal::Some(self.of(&Region::Selected(s)))),
-                Test::ChangedOnly(s) => {
-                    clause.push(Literal::None(self.all()));
-                    clause.push(Literal::Some(self.of(&Region::Selected(s)).opposite()));
-                }
-                Test::ChangedAll(s) => {
-                    clause.extend(
-                        s.positive()
-                            .map(|i| Literal::None(self.of(&Region::Item(s, i)))),
-                    );
-                }
-                Test::Exists(all) => {
-                    clause.extend(all.iter().map(|s| Literal::Absent(vec![s.clone()])))
-                }
-                Test::ExistsAny(all) => clause.push(Literal::Absent(all.clone())),
-                Test::Absent(all) => clause.extend(all.iter().map(|s| Literal::Exists(s.clone()))),
-            }
-        }
-        match tier {
-            0 => {}
-            1 => clause.push(Literal::NotRaised(self.pulling(contract))),
-            _ => clause.push(Literal::End(false)),
-        }
-        Some(clause)
-    }
-
     /// Returns the atoms whose files a place passes to `{changed}`.
-    fn handed(
-        &self,
-        contract: &Contract,
-        conditions: &[ConditionIndex],
-        dir: &RepoPath,
-    ) -> Vec<AtomIndex> {
+    fn handed(&self, place: Place<'_>, dir: &RepoPath) -> impl Iterator<Item = AtomIndex> {
         let below = self.of(&Region::Below(dir));
-        self.atoms
-            .indices()
-            .filter(|a| below.has(*a) && self.hands_over(contract, conditions, *a))
-            .collect()
+        let atoms = self.atoms.indices();
+        atoms.filter(move |a| below.has(*a) && self.hands_over(place, *a))
     }
 
-    fn hands_over(
-        &self,
-        contract: &Contract,
-        conditions: &[ConditionIndex],
-        atom: AtomIndex,
-    ) -> bool {
-        let mut narrowing = tests(contract, conditions).filter_map(Test::narrowing);
+    fn hands_over(&self, place: Place<'_>, atom: AtomIndex) -> bool {
+        let mut narrowing = place.tests().filter_map(Test::narrowing);
         narrowing.all(|s| self.of(&Region::Selected(s)).has(atom))
     }
 
@@ -512,11 +448,8 @@ impl<'a> Space<'a> {
         file: Option<AtomIndex>,
         tracked: &[RepoPath],
     ) -> Witness {
-        let mut open: Vec<Bits> = state
-            .musts
-            .iter()
-            .map(|must| must.without(&state.forbidden))
-            .collect();
+        let musts = state.musts.iter();
+        let mut open: Vec<Bits> = musts.map(|m| m.without(&state.forbidden)).collect();
         let mut chosen: BTreeSet<AtomIndex> = file.into_iter().collect();
         open.retain(|must| !chosen.iter().any(|a| must.has(*a)));
         while !open.is_empty() {
@@ -531,18 +464,13 @@ impl<'a> Space<'a> {
         }
         let sample = |index: &AtomIndex| {
             let atom = &self.atoms[*index];
-            let real = tracked.iter().filter(|p| {
-                self.regions
-                    .iter()
-                    .zip(&atom.inside)
-                    .all(|(region, inside)| region.holds(p) == *inside)
+            let real = tracked.iter().filter(|path| {
+                let mut regions = self.regions.iter().zip(&atom.inside);
+                regions.all(|(region, inside)| region.holds(path) == *inside)
             });
-            let path = real
-                .min_by_key(|p| (p.as_bytes().len(), (*p).clone()))
-                .unwrap_or(&atom.example)
-                .clone();
+            let real = real.min_by_key(|path| (path.as_bytes().len(), *path));
             Sample {
-                path,
+                path: real.unwrap_or(&atom.example).clone(),
                 must_exist: file == Some(*index),
             }
         };
@@ -584,11 +512,10 @@ pub(super) fn differing_atoms(
         let (a, b) = atom.inside.split_at_checked(old.len()).unwrap_or_default();
         (a.contains(&true), b.contains(&true))
     };
-    let first = |side: (bool, bool)| {
-        found
-            .iter()
-            .find(|atom| sides(atom) == side)
-            .map(|atom| atom.example.clone())
+    let first = |side| {
+        let mut found = found.iter();
+        let atom = found.find(|atom| sides(atom) == side);
+        atom.map(|atom| atom.example.clone())
     };
     Some((first((true, false)), first((false, true))))
 }
@@ -612,8 +539,24 @@ enum Literal {
     End(bool),
 }
 
+/// Returns the literals, any of which makes a clause false.
+fn denied(clause: &Vec<Literal>) -> Vec<Literal> {
+    let sought = |literal: &Literal| match literal {
+        Literal::Exists(sought) => Some(sought.clone()),
+        _ => None,
+    };
+    match clause.as_slice() {
+        [Literal::Some(bits)] => vec![Literal::None(bits.clone())],
+        [Literal::None(bits)] => vec![Literal::Some(bits.clone())],
+        [Literal::High(true), Literal::Some(bits)] => vec![Literal::NotRaised(bits.clone())],
+        [Literal::End(is)] => vec![Literal::End(!is)],
+        [Literal::Absent(all)] => all.iter().cloned().map(Literal::Exists).collect(),
+        exist => vec![Literal::Absent(exist.iter().filter_map(sought).collect())],
+    }
+}
+
 /// The statements chosen so far about a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct State {
     musts: Vec<Bits>,
     forbidden: Bits,
@@ -623,17 +566,6 @@ struct State {
 }
 
 impl State {
-    fn new(atoms: usize) -> Self {
-        let forbidden = Bits::none(atoms);
-        Self {
-            musts: Vec::new(),
-            forbidden,
-            exists: BTreeMap::new(),
-            high: None,
-            end: None,
-        }
-    }
-
     /// Returns the state with one more statement; `None` if it contradicts the others.
     fn with(&self, literal: &Literal) -> Option<Self> {
         let mut state = self.clone();
