@@ -62,6 +62,23 @@ impl Diagnostic {
         }
     }
 
+    /// Makes an error at a place, with a remark on it.
+    #[must_use]
+    pub fn at(
+        code: Code,
+        message: impl Into<String>,
+        place: Place,
+        label: impl Into<String>,
+    ) -> Self {
+        Self::error(code, message).label(place, label)
+    }
+
+    /// Makes the error of something that is there twice.
+    #[must_use]
+    pub fn twice(code: Code, message: impl Into<String>, again: Place, first: Place) -> Self {
+        Self::at(code, message, again, "again here").label(first, "first here")
+    }
+
     /// Makes a warning.
     #[must_use]
     pub fn warning(code: Code, message: impl Into<String>) -> Self {

@@ -19,17 +19,16 @@ impl Checker<'_> {
     pub(super) fn body(&mut self, check: &draft::Check) -> Option<(Kind, Body, Env)> {
         let Some((first, further)) = check.verbs.split_first() else {
             let name = check.name.as_ref().map_or("", |n| n.value.as_str());
-            self.sink.push(
-                Diagnostic::error(NO_VERB, format!("check `{name}` does nothing"))
-                    .label(check.place, "has no verb")
-                    .help("add one of `run`, `compile`, `test`, `lint`, `shell`, `file`, `judge`"),
-            );
+            let message = format!("check `{name}` does nothing");
+            let help = "add one of `run`, `compile`, `test`, `lint`, `shell`, `file`, `judge`";
+            let error = Diagnostic::at(NO_VERB, message, check.place, "has no verb");
+            self.report(error.help(help));
             return None;
         };
         let broken = self.is_broken(first);
         for verb in further.iter().filter(|_| !broken) {
             let name = check.name.as_ref().map_or("", |n| n.value.as_str());
-            self.sink.push(
+            self.report(
                 Diagnostic::error(SEVERAL_VERBS, format!("check `{name}` does two things"))
                     .label(verb.place, "a second verb")
                     .label(first.place, "the first")
@@ -58,13 +57,11 @@ impl Checker<'_> {
             Verb::Command(_, unsupported) => Some((Body::Command(unsupported.clone()), Env::new())),
             Verb::Shell(text) => {
                 if text.contains("{changed}") && !self.incomplete {
-                    self.sink.push(
-                        Diagnostic::error(
-                            CHANGED_MISPLACED,
-                            "`{changed}` has no meaning for a shell",
-                        )
-                        .label(verb.place, "names of files would become part of a program")
-                        .help("use `run`, which hands each file over as one argument"),
+                    let message = "`{changed}` has no meaning for a shell";
+                    let label = "names of files would become part of a program";
+                    let error = Diagnostic::at(CHANGED_MISPLACED, message, verb.place, label);
+                    self.report(
+                        error.help("use `run`, which hands each file over as one argument"),
                     );
                 }
                 Some((Body::Shell(text.clone()), Env::new()))
@@ -88,21 +85,18 @@ impl Checker<'_> {
 
     fn assertions(&mut self, path: &At<String>, assertions: &[At<Assertion>]) {
         if assertions.is_empty() {
-            self.sink.push(
-                Diagnostic::error(EMPTY_FILE, "a `file` check that asserts nothing")
-                    .label(path.place, "nothing is asked of this path")
-                    .help("say `exists`, or what else must hold"),
-            );
+            let message = "a `file` check that asserts nothing";
+            let label = "nothing is asked of this path";
+            let error = Diagnostic::at(EMPTY_FILE, message, path.place, label);
+            self.report(error.help("say `exists`, or what else must hold"));
         }
         for assertion in assertions {
             match &assertion.value {
                 Assertion::Matches(pattern) => {
                     if let Err(fault) = file::regex(pattern) {
                         let message = format!("the regular expression cannot be read: {fault}");
-                        self.sink.push(
-                            Diagnostic::error(REGEX, message)
-                                .label(assertion.place, "in this expression"),
-                        );
+                        let label = "in this expression";
+                        self.report(Diagnostic::at(REGEX, message, assertion.place, label));
                     }
                 }
                 Assertion::Size {
@@ -110,24 +104,19 @@ impl Checker<'_> {
                     max: Some(max),
                 } if min > max => {
                     let (min, max) = (show_size(*min), show_size(*max));
-                    self.sink.push(
-                        Diagnostic::error(
-                            SIZE_RANGE,
-                            format!("no size lies between {min} and {max}"),
-                        )
-                        .label(assertion.place, "the ends are the wrong way round")
-                        .help(format!("write `size {max}..{min}`")),
-                    );
+                    let message = format!("no size lies between {min} and {max}");
+                    let label = "the ends are the wrong way round";
+                    let error = Diagnostic::at(SIZE_RANGE, message, assertion.place, label);
+                    self.report(error.help(format!("write `size {max}..{min}`")));
                 }
                 Assertion::Size {
                     min: None,
                     max: None,
                 } => {
-                    self.sink.push(
-                        Diagnostic::error(SIZE_RANGE, "a range of sizes has at least one end")
-                            .label(assertion.place, "every size lies in it")
-                            .help("write `size 1B..`, `size ..2MiB` or `size 1B..2MiB`"),
-                    );
+                    let message = "a range of sizes has at least one end";
+                    let label = "every size lies in it";
+                    let error = Diagnostic::at(SIZE_RANGE, message, assertion.place, label);
+                    self.report(error.help("write `size 1B..`, `size ..2MiB` or `size 1B..2MiB`"));
                 }
                 _ => {}
             }
@@ -135,7 +124,7 @@ impl Checker<'_> {
         let absent = assertions.iter().find(|a| a.value == Assertion::Absent);
         let other = assertions.iter().find(|a| a.value != Assertion::Absent);
         if let (Some(absent), Some(other)) = (absent, other) {
-            self.sink.push(
+            self.report(
                 Diagnostic::warning(
                     ABSENT_AND_MORE,
                     "what is absent has no content, size or type: this can never pass",

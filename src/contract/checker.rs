@@ -7,7 +7,7 @@ use super::uses::Uses;
 use super::{CheckIndex, InclusionIndex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vplan_base::diagnostic::Diagnostics;
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::glob::Selection;
 use vplan_base::index::Dense;
 use vplan_base::service::Service;
@@ -34,6 +34,12 @@ pub(super) struct Checker<'d> {
     /// The machines that the contract defines, by name.
     pub(super) machines: BTreeMap<String, KnownMachine>,
     pub(super) sink: &'d mut Diagnostics,
+}
+
+impl Checker<'_> {
+    pub(super) fn report(&mut self, message: Diagnostic) {
+        self.sink.push(message);
+    }
 }
 
 /// The `paths` definitions, resolved; `None` for those with an error.

@@ -27,17 +27,15 @@ impl Checker<'_> {
             let At { value: name, place } = &format.name;
             if is_built_in(name.rsplit('/').next().unwrap_or(name)) {
                 let message = format!("`{name}` is a format that vplan knows by itself");
-                let error = Diagnostic::error(FORMAT_BUILT_IN, message)
-                    .label(*place, "this name is taken")
-                    .help(format!(
-                        "call it `own-{name}`, and say so in the checks that use it"
-                    ));
-                self.sink.push(error);
+                let help = format!("call it `own-{name}`, and say so in the checks that use it");
+                let error = Diagnostic::at(FORMAT_BUILT_IN, message, *place, "this name is taken");
+                let error = error.help(help);
+                self.report(error);
                 continue;
             }
             if let Some(first) = self.formats.get(name) {
                 let what = format!("the format `{name}`");
-                self.sink.push(defined_twice(&what, *place, first.place));
+                self.report(defined_twice(&what, *place, first.place));
                 continue;
             }
             let definition = self.format(format).map(Arc::new);
@@ -61,7 +59,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(FORMAT_SIZE, message)
                 .label(line.place, "the first one too many")
                 .help("`{}` stands for whatever differs between lines that say the same");
-            self.sink.push(error);
+            self.report(error);
             is_sound = false;
         }
         for line in &format.lines {
@@ -90,7 +88,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(FORMAT_LACKS, "the format reads no line")
                 .label(format.name.place, "without a pattern")
                 .help(help);
-            self.sink.push(error);
+            self.report(error);
             is_sound = false;
         }
         // Their order says nothing, so that it is not in a plan either.
@@ -120,11 +118,9 @@ impl Checker<'_> {
                 level.name()
             )
         };
-        let error = Diagnostic::error(FORMAT_TWICE, message)
-            .label(word.place, "again here")
-            .label(first, "first here")
-            .help("keep it in one of them");
-        self.sink.push(error);
+        let error = Diagnostic::twice(FORMAT_TWICE, message, word.place, first);
+        let error = error.help("keep it in one of them");
+        self.report(error);
         false
     }
 
@@ -148,7 +144,7 @@ impl Checker<'_> {
             let error =
                 Diagnostic::error(FORMAT_HOLE, format!("`{}` has no `{hole}`", says.name()));
             let error = error.label(text.place, format!("`{hole}` says nothing here"));
-            self.sink.push(error.help(holes_help(says)));
+            self.report(error.help(holes_help(says)));
             return None;
         }
         let lacking = match says {
@@ -175,8 +171,7 @@ impl Checker<'_> {
         };
         if let Some((what, help)) = lacking {
             let error = Diagnostic::error(FORMAT_LACKS, format!("a `{}` has {what}", says.name()));
-            self.sink
-                .push(error.label(text.place, "not in here").help(help));
+            self.report(error.label(text.place, "not in here").help(help));
             return None;
         }
         // An error in every line fails; anything else in every line would believe every output.
@@ -185,7 +180,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(FORMAT_ANY, "a pattern without text reads every line")
                 .label(text.place, "fits whatever is written")
                 .help("write what only such a line has, as the tool writes it");
-            self.sink.push(error);
+            self.report(error);
             return None;
         }
         if says == LineMeaning::Finding && level.is_some() == pattern.has(LineHole::Severity) {
@@ -205,7 +200,7 @@ impl Checker<'_> {
                         .help("leave the level out, or write `{}` in place of `{severity}`")
                 }
             };
-            self.sink.push(error);
+            self.report(error);
             return None;
         }
         Some(LinePattern {
@@ -249,7 +244,7 @@ impl Checker<'_> {
             ),
         };
         let error = Diagnostic::error(code, fault.to_string());
-        self.sink.push(error.label(text.place, label).help(help));
+        self.report(error.label(text.place, label).help(help));
     }
 
     /// Reads the name of a format: a built-in one, or one of the contract.
@@ -269,7 +264,7 @@ impl Checker<'_> {
         let known: Vec<&str> = FormatName::NAMES.iter().copied().chain(own).collect();
         let named = At::new(name, place);
         let error = (self.names).unknown(UNKNOWN_WORD, "format", named, known.iter().copied());
-        self.sink.push(error.or_help(|| {
+        self.report(error.or_help(|| {
             let (known, name) = (quoted_list(&known), visible(name));
             format!("known are {known}; a block `format {name} {{` makes another one known")
         }));
@@ -298,11 +293,10 @@ impl Checker<'_> {
                 _ => "finding error '{file}:{line}: {message}'",
             };
             let used = own.map_or(check.place, |setting| setting.place);
-            let error = Diagnostic::error(FORMAT_LACKS, message)
-                .label(used, "used here")
-                .label(known.place, "defined here")
-                .help(format!("add a line `{line}` to it, or name another format"));
-            self.sink.push(error);
+            let error = Diagnostic::at(FORMAT_LACKS, message, used, "used here");
+            let error = error.label(known.place, "defined here");
+            let error = error.help(format!("add a line `{line}` to it, or name another format"));
+            self.report(error);
         }
         Some(definition)
     }

@@ -20,16 +20,15 @@ impl Checker<'_> {
         for machine in &self.draft.machines {
             let At { value: name, place } = &machine.name;
             if name == On::HERE {
-                let error =
-                    Diagnostic::error(MACHINE_HERE, "`here` is the machine of vplan itself")
-                        .label(*place, "this name is taken")
-                        .help("give it another name; `on here` needs no block");
-                self.sink.push(error);
+                let message = "`here` is the machine of vplan itself";
+                let error = Diagnostic::at(MACHINE_HERE, message, *place, "this name is taken");
+                let error = error.help("give it another name; `on here` needs no block");
+                self.report(error);
                 continue;
             }
             if let Some(first) = self.machines.get(name) {
                 let what = format!("the machine `{name}`");
-                self.sink.push(defined_twice(&what, *place, first.place));
+                self.report(defined_twice(&what, *place, first.place));
                 continue;
             }
             let known = KnownMachine {
@@ -49,11 +48,9 @@ impl Checker<'_> {
             let (name, value) = value;
             if let Some(first) = seen.insert(name, *place) {
                 let message = format!("the property \"{}\" stands twice", visible(name));
-                let error = Diagnostic::error(DUPLICATE_LINE, message)
-                    .label(*place, "again here")
-                    .label(first, "first here")
-                    .help("keep one of them");
-                self.sink.push(error);
+                let error = Diagnostic::twice(DUPLICATE_LINE, message, *place, first);
+                let error = error.help("keep one of them");
+                self.report(error);
             }
             properties.insert(name.clone(), value.clone());
         }
@@ -61,15 +58,14 @@ impl Checker<'_> {
             let count = machine.properties.len();
             let message =
                 format!("the machine has {count} properties, {MOST_PROPERTIES} are the most");
-            let error = Diagnostic::error(MACHINE_SIZE, message)
-                .label(line.place, "the first one too many");
-            self.sink.push(error);
+            let error = Diagnostic::at(MACHINE_SIZE, message, line.place, "the first one too many");
+            self.report(error);
         }
         if machine.properties.is_empty() && !machine.is_broken {
             let error = Diagnostic::error(EMPTY_MACHINE, "the machine is like any other")
                 .label(machine.name.place, "without a property")
                 .help("write what the server knows it by: `property \"OSFamily\" \"linux\"`");
-            self.sink.push(error);
+            self.report(error);
         }
         properties
     }
@@ -91,7 +87,7 @@ impl Checker<'_> {
         let named = At::new(name, place);
         let error = (self.names).unknown(UNKNOWN_MACHINE, "machine", named, known);
         let help = || format!("a block `machine {} {{` makes it known", visible(name));
-        self.sink.push(error.or_help(help));
+        self.report(error.or_help(help));
         None
     }
 
@@ -104,11 +100,9 @@ impl Checker<'_> {
             && !made.has(Row::Inputs)
         {
             let message = "what must be on that machine is not said";
-            self.sink.push(
-                Diagnostic::error(ON_WITHOUT_INPUTS, message)
-                    .label(own.place, "the check has no `inputs`")
-                    .help(ADD_INPUTS),
-            );
+            let label = "the check has no `inputs`";
+            let error = Diagnostic::at(ON_WITHOUT_INPUTS, message, own.place, label);
+            self.report(error.help(ADD_INPUTS));
         }
     }
 

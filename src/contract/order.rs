@@ -60,11 +60,10 @@ impl Checker<'_> {
             if members > self.caps.sequence_members {
                 let most = self.caps.sequence_members;
                 let message = format!("the sequences have more than {most} members in all");
-                self.sink.push(
-                    Diagnostic::error(SEQUENCE_SIZE, message)
-                        .label(sequence.place, "too many with `*` replaced")
-                        .help("say what comes before or behind all others in one `sequence`"),
-                );
+                let label = "too many with `*` replaced";
+                let help = "say what comes before or behind all others in one `sequence`";
+                let error = Diagnostic::at(SEQUENCE_SIZE, message, sequence.place, label);
+                self.report(error.help(help));
                 break;
             }
         }
@@ -74,11 +73,9 @@ impl Checker<'_> {
 
     fn groups(&mut self, sequence: &draft::Sequence) -> Vec<ResolvedGroup> {
         if sequence.groups.len() < 2 {
-            self.sink.push(
-                Diagnostic::error(SEQUENCE_SHORT, "a sequence has at least two groups")
-                    .label(sequence.place, "orders nothing")
-                    .help("write `sequence first -> second`"),
-            );
+            let message = "a sequence has at least two groups";
+            let error = Diagnostic::at(SEQUENCE_SHORT, message, sequence.place, "orders nothing");
+            self.report(error.help("write `sequence first -> second`"));
         }
         let mut seen: BTreeMap<CheckIndex, Place> = BTreeMap::new();
         let mut rest: Option<Place> = None;
@@ -92,7 +89,7 @@ impl Checker<'_> {
                             rest = Some(group.place);
                             groups.push(ResolvedGroup::Rest);
                         }
-                        Some(first) => self.sink.push(
+                        Some(first) => self.report(
                             Diagnostic::error(SEQUENCE_REST, "`*` stands twice in a sequence")
                                 .label(group.place, "a second `*`")
                                 .label(first, "all other checks are here already")
@@ -114,12 +111,8 @@ impl Checker<'_> {
                     continue;
                 };
                 let message = format!("`{}` stands twice in a sequence", self.ids[name.value]);
-                self.sink.push(
-                    Diagnostic::error(SEQUENCE_REPEATS, message)
-                        .label(name.place, "again here")
-                        .label(*first, "first here")
-                        .help("a check runs once; keep one of the two"),
-                );
+                let error = Diagnostic::twice(SEQUENCE_REPEATS, message, name.place, *first);
+                self.report(error.help("a check runs once; keep one of the two"));
             }
             groups.push(ResolvedGroup::Names(known));
         }
@@ -138,12 +131,10 @@ impl Checker<'_> {
                 let message =
                     format!("`{id}` of tier {own} cannot run after `{before}` of tier {tier}");
                 let help = "tier 0 runs before tier 1, and that before tier 2: turn the sequence around or change a tier";
-                self.sink.push(
-                    Diagnostic::error(SEQUENCE_AGAINST_TIERS, message)
-                        .label(name.place, format!("tier {own}"))
-                        .label(earlier.place, format!("tier {tier}"))
-                        .help(help),
-                );
+                let label = format!("tier {own}");
+                let error = Diagnostic::at(SEQUENCE_AGAINST_TIERS, message, name.place, label);
+                let error = error.label(earlier.place, format!("tier {tier}"));
+                self.report(error.help(help));
             }
             let of_tiers = names.iter().map(|n| (tiers[n.value], n));
             let highest = of_tiers.max_by_key(|(tier, _)| *tier);
@@ -241,7 +232,7 @@ impl Checker<'_> {
                 error = error.label(place, text);
             }
         }
-        self.sink.push(error.help("take one of these away"));
+        self.report(error.help("take one of these away"));
     }
 }
 

@@ -51,7 +51,7 @@ impl Checker<'_> {
         for branch in &self.draft.bases {
             self.once(&mut seen, "base", branch.place);
             if !is_branch(&branch.value) {
-                self.sink.push(
+                self.report(
                     Diagnostic::error(BASE_BRANCH, "this is not the name of a branch")
                         .label(branch.place, "it names none that git allows")
                         .help("write the branch that changes are made for, for example `base \"main\"`"),
@@ -65,11 +65,9 @@ impl Checker<'_> {
     pub(super) fn linked(&mut self) -> Vec<RepoPath> {
         let draft = self.draft;
         for root in draft.linked.iter().filter(|path| path.value == ".") {
-            self.sink.push(
-                Diagnostic::error(PATH, "`linked` names the repository's root")
-                    .label(root.place, "all of it cannot be a link")
-                    .help("name the ignored folders that the checks need, for example `linked \"node_modules\"`"),
-            );
+            let message = "`linked` names the repository's root";
+            let error = Diagnostic::at(PATH, message, root.place, "all of it cannot be a link");
+            self.report(error.help("name the ignored folders that the checks need, for example `linked \"node_modules\"`"));
         }
         let folders = self.checked_paths("linked", &draft.linked);
         let mut folders = folders.unwrap_or_default();
@@ -86,20 +84,14 @@ impl Checker<'_> {
         for (name, command) in &draft.toolchains {
             if let Some(first) = seen.insert(&name.value, name.place) {
                 let message = format!("there are two toolchains `{}`", name.value);
-                self.sink.push(
-                    Diagnostic::error(DUPLICATE_NAME, message)
-                        .label(name.place, "again here")
-                        .label(first, "first here")
-                        .help("give one of them another name"),
-                );
+                let error = Diagnostic::twice(DUPLICATE_NAME, message, name.place, first);
+                self.report(error.help("give one of them another name"));
             }
             if command.value.has_changed() {
                 let message = "a `toolchain` command gets no files as arguments";
-                self.sink.push(
-                    Diagnostic::error(CHANGED_MISPLACED, message)
-                        .label(command.place, "`{changed}` is in this command")
-                        .help("it says which toolchain is there, whatever has changed"),
-                );
+                let label = "`{changed}` is in this command";
+                let error = Diagnostic::at(CHANGED_MISPLACED, message, command.place, label);
+                self.report(error.help("it says which toolchain is there, whatever has changed"));
             }
             if let Command::Argv { env, pieces } = &command.value {
                 let (argv, env) = (words_of(pieces.clone()), env.clone());
@@ -114,7 +106,7 @@ impl Checker<'_> {
         for command in &self.draft.judge_with {
             self.once(&mut seen, "judge-with", command.place);
             if command.value.has_changed() {
-                self.sink.push(
+                self.report(
                     Diagnostic::error(CHANGED_MISPLACED, "`judge-with` gets no files as arguments")
                         .label(command.place, "`{changed}` is in this command")
                         .help("the judge receives the changed files with its question, on standard input"),
@@ -187,7 +179,7 @@ impl Checker<'_> {
                         let error =
                             (self.names).unknown(UNKNOWN_RULE, "rule", rule, known.iter().copied());
                         let help = || format!("the rules are {}", quoted_list(known));
-                        self.sink.push(error.or_help(help));
+                        self.report(error.or_help(help));
                     }
                     policy
                         .rules
@@ -197,13 +189,12 @@ impl Checker<'_> {
         }
         if let (Some(off), true) = (seen.get("off"), seen.len() > 1) {
             let other = seen.iter().find(|(word, _)| **word != "off");
-            let mut error =
-                Diagnostic::error(RECOVER_CONFLICT, "recovery that is off allows nothing else")
-                    .label(*off, "off here");
+            let message = "recovery that is off allows nothing else";
+            let mut error = Diagnostic::at(RECOVER_CONFLICT, message, *off, "off here");
             if let Some((word, place)) = other {
                 error = error.label(*place, format!("but `{word}` here"));
             }
-            self.sink.push(error.help("keep one of them"));
+            self.report(error.help("keep one of them"));
         }
         policy
     }
@@ -227,8 +218,7 @@ impl Checker<'_> {
                     if *count < 2 {
                         let error =
                             Diagnostic::error(NUMBER, "`same-failure` cannot be less than 2");
-                        self.sink
-                            .push(error.label(place, "one failure is no repetition"));
+                        self.report(error.label(place, "one failure is no repetition"));
                     }
                     gate.same_failure = Some(*count);
                 }
@@ -253,7 +243,7 @@ impl Checker<'_> {
         for risk in &draft.risks {
             let tier = self.tier(risk.tier.value, risk.tier.place);
             if tier == 2 {
-                self.sink.push(
+                self.report(
                     Diagnostic::warning(RISK_TIER, "a trigger for tier 2 counts as one for tier 1")
                         .label(risk.tier.place, "tier 2 is reserved for the run's end")
                         .help("write `tier 1`"),
@@ -330,7 +320,7 @@ impl Checker<'_> {
     /// Reports a statement that may occur once only and occurred already.
     fn once(&mut self, seen: &mut BTreeMap<&'static str, Place>, what: &'static str, place: Place) {
         match seen.get(what) {
-            Some(first) => self.sink.push(
+            Some(first) => self.report(
                 Diagnostic::error(DUPLICATE_LINE, format!("`{what}` stands twice"))
                     .label(place, "again here")
                     .label(*first, "first here")
@@ -345,7 +335,7 @@ impl Checker<'_> {
     fn at_least_one(&mut self, what: &str, value: u32, place: Place) {
         if value == 0 {
             let error = Diagnostic::error(NUMBER, format!("`{what}` cannot be 0"));
-            self.sink.push(error.label(place, "at least 1"));
+            self.report(error.label(place, "at least 1"));
         }
     }
 }

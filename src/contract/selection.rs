@@ -48,7 +48,7 @@ impl Checker<'_> {
             let size = self.size(&paths.items, &sizes);
             sizes[*index] = size;
             if size.depth > self.caps.paths_depth || size.globs > self.caps.paths_globs {
-                self.sink.push(too_large(&paths.name, size, &self.caps));
+                self.report(too_large(&paths.name, size, &self.caps));
                 continue;
             }
             self.paths.selections[*index] = self.selection(&paths.items).map(Arc::new);
@@ -70,11 +70,10 @@ impl Checker<'_> {
             let own = paths.inclusion == InclusionIndex::CONTRACT;
             if first && own && !self.paths.used.contains(&index) {
                 let message = format!("`paths {}` is never used", paths.name.value);
-                self.sink.push(
-                    Diagnostic::warning(UNUSED_PATHS, message)
-                        .label(paths.name.place, "nothing refers to it")
-                        .help("remove it, or name it in a selection"),
-                );
+                let warning = Diagnostic::warning(UNUSED_PATHS, message)
+                    .label(paths.name.place, "nothing refers to it");
+                let help = "remove it, or name it in a selection";
+                self.sink.push(warning.help(help));
             }
         }
     }
@@ -91,7 +90,7 @@ impl Checker<'_> {
                 _ => "these items exclude only",
             };
             let message = "a selection that only excludes selects nothing";
-            self.sink.push(
+            self.report(
                 Diagnostic::error(ONLY_EXCLUSIONS, message)
                     .label(Place::new(first.source, first.span.to(last.span)), what)
                     .help("put what it excludes from in front, such as `\"**\"` for all files"),
@@ -133,7 +132,7 @@ impl Checker<'_> {
         let message = format!("`{setting}` takes {takes}");
         let mut error = Diagnostic::error(NOT_A_GLOB, message).label(place, what);
         error.help = help;
-        self.sink.push(error);
+        self.report(error);
         None
     }
 
@@ -160,7 +159,7 @@ impl Checker<'_> {
             SelKind::Name(name) => {
                 let Some(index) = self.names.paths.get(name.as_str()).copied() else {
                     if !self.names.is_absent(name) {
-                        self.sink.push(unknown_paths(&self.names, name, item));
+                        self.report(unknown_paths(&self.names, name, item));
                     }
                     return None;
                 };
@@ -176,7 +175,7 @@ impl Checker<'_> {
 
     /// A glob; `inner` is where its text begins in the file, if it is written there as it is.
     pub(super) fn glob(&mut self, text: &str, place: Place, inner: Option<usize>) -> Option<Glob> {
-        let report = |fault| self.sink.push(glob_error(text, fault, place, inner));
+        let report = |fault| self.report(glob_error(text, fault, place, inner));
         Glob::parse(text).map_err(report).ok()
     }
 
@@ -194,7 +193,7 @@ impl Checker<'_> {
             Err(folder) => {
                 let message = format!("no glob can name the files of the package `{folder}`");
                 let error = Diagnostic::error(GLOB, message).label(place, "it, or what it uses");
-                self.sink.push(error.help("give the folder another name"));
+                self.report(error.help("give the folder another name"));
                 None
             }
         }
@@ -234,8 +233,7 @@ impl Checker<'_> {
                 error = error.label(edge.what.place, format!("`{name}` contains `{next}`"));
             }
         }
-        self.sink
-            .push(error.help("write the globs that they share into a `paths` of their own"));
+        self.report(error.help("write the globs that they share into a `paths` of their own"));
     }
 }
 

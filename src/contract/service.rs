@@ -35,7 +35,7 @@ impl Checker<'_> {
                     let error = Diagnostic::error(DUPLICATE_NAME, message)
                         .label(name.place, "defined again here")
                         .label(first.place, "first defined here");
-                    self.sink.push(error.help(
+                    self.report(error.help(
                         if first.place.span == name.place.span && name.place.row > 0 {
                             "its rows differ: write one service for each value"
                         } else if [first.inclusion, read.inclusion] == [InclusionIndex::CONTRACT; 2]
@@ -61,21 +61,20 @@ impl Checker<'_> {
             let error = Diagnostic::error(NO_VERB, format!("service `{shown}` runs nothing"))
                 .label(name.place, "has no `run`")
                 .help("write what it runs as its first line: `run COMMAND`");
-            self.sink.push(error);
+            self.report(error);
         }
         for again in service.verbs.iter().skip(1) {
             let error = format!("service `{shown}` runs two programs");
-            let error = Diagnostic::error(SEVERAL_VERBS, error)
-                .label(again.place, "a second one")
-                .help("a service is one program: write two services");
-            self.sink.push(error);
+            let error = Diagnostic::at(SEVERAL_VERBS, error, again.place, "a second one");
+            let error = error.help("a service is one program: write two services");
+            self.report(error);
         }
         for again in service.ready.iter().skip(1) {
             let error = format!("`ready` stands twice in service `{shown}`");
             let error = Diagnostic::error(DUPLICATE_LINE, error)
                 .label(again.place, "again here")
                 .help("keep one of them; `ready run COMMAND` may ask for several things");
-            self.sink.push(error);
+            self.report(error);
         }
         let (dir, mut env, timeout_ms, needs) = self.service_settings(&service.settings);
         let mut read = DefinedService {
@@ -127,7 +126,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(UNKNOWN_SERVICE, message)
                 .label(name.place, "it knows its own port and folder")
                 .help("write `{port}` and `{tmp}`; a service does not run beside another one");
-            self.sink.push(error);
+            self.report(error);
         }
         let mut service = Service {
             command: vplan_base::command::to_text(&Default::default(), &argv),
@@ -161,7 +160,7 @@ impl Checker<'_> {
             let error = Diagnostic::error(CHANGED_MISPLACED, message)
                 .label(*place, "a service is there for several checks")
                 .help("hand the files to a check that runs beside it");
-            self.sink.push(error);
+            self.report(error);
             return None;
         }
         Some((pieces.clone(), env.clone()))
@@ -178,7 +177,7 @@ impl Checker<'_> {
                     let (name, shown) = (name.as_ref(), visible(&name.value));
                     let error = (self.names).unknown(UNKNOWN_SERVICE, "service", name, known);
                     let help = || format!("write `service {shown}: COMMAND`");
-                    self.sink.push(error.or_help(help));
+                    self.report(error.or_help(help));
                 }
                 continue;
             };
@@ -270,7 +269,7 @@ impl Checker<'_> {
         if let Some((message, help)) = faults.into_iter().next() {
             let error = Diagnostic::error(UNKNOWN_SERVICE, message)
                 .label(place, "stands for nothing in this");
-            self.sink.push(error.help(help));
+            self.report(error.help(help));
         }
     }
 

@@ -240,15 +240,11 @@ impl Checker<'_> {
             let key = (verb, setting.value.keyword(), name);
             if let Some(first) = seen.get(&key) {
                 let line = self.sources.position(*first).line;
-                self.sink.push(
-                    Diagnostic::error(
-                        DEFAULTS_TWICE,
-                        format!("{what} for `{}` is set in line {line} already", verb.verb()),
-                    )
-                    .label(setting.place, "set again here")
-                    .label(*first, "first set here")
-                    .help("keep one of them"),
-                );
+                let message = format!("{what} for `{}` is set in line {line} already", verb.verb());
+                let error =
+                    Diagnostic::at(DEFAULTS_TWICE, message, setting.place, "set again here");
+                let error = error.label(*first, "first set here");
+                self.report(error.help("keep one of them"));
             }
             own.push((key, setting.place));
         }
@@ -263,14 +259,10 @@ impl Checker<'_> {
         for setting in settings {
             let keyword = setting.value.keyword();
             if !known.contains(&keyword) {
-                self.sink.push(
-                    Diagnostic::error(
-                        DEFAULTS_SETTING,
-                        format!("`defaults` cannot hold `{keyword}`"),
-                    )
-                    .label(setting.place, "belongs to a check")
-                    .help(format!("defaults are {}", quoted_list(&known))),
-                );
+                let message = format!("`defaults` cannot hold `{keyword}`");
+                let label = "belongs to a check";
+                let error = Diagnostic::at(DEFAULTS_SETTING, message, setting.place, label);
+                self.report(error.help(format!("defaults are {}", quoted_list(&known))));
             }
         }
         self.report_duplicates(settings);
@@ -329,20 +321,16 @@ impl Checker<'_> {
         }
         let verb = kind.verb();
         let knowing = quoted_list(known_by(row).iter().map(|k| k.verb()));
-        self.sink.push(
-            Diagnostic::error(
-                FOREIGN_SETTING,
-                format!("`{verb}` does not know `{keyword}`"),
-            )
-            .label(setting.place, format!("not a setting of `{verb}`"))
-            .help(format!("it is a setting of {knowing}")),
-        );
+        let message = format!("`{verb}` does not know `{keyword}`");
+        let label = format!("not a setting of `{verb}`");
+        let error = Diagnostic::at(FOREIGN_SETTING, message, setting.place, label);
+        self.report(error.help(format!("it is a setting of {knowing}")));
     }
 
     /// Checks a setting against its place.
     fn report_setting(&mut self, setting: &At<Setting>, check: &draft::Check, kind: Option<Kind>) {
         match (&setting.value.value, &check.tier_block) {
-            (Written::Number(_), Some(block)) if setting.value.row == Row::Tier => self.sink.push(
+            (Written::Number(_), Some(block)) if setting.value.row == Row::Tier => self.report(
                 Diagnostic::error(
                     TIER_TWICE,
                     "a check inside a `tier` block has the block's tier",
@@ -358,7 +346,7 @@ impl Checker<'_> {
                     draft::Verb::File { .. } | draft::Verb::Judge(_) => false,
                 };
                 if let Some(verb) = check.verbs.iter().find(is_fix) {
-                    self.sink.push(
+                    self.report(
                         Diagnostic::error(FIX_IS_VERB, "the fix is what the check itself does")
                             .label(setting.place, "the same command")
                             .label(verb.place, "does this")
@@ -374,11 +362,9 @@ impl Checker<'_> {
                     let verb = kind.verb();
                     let message = format!("a `{format}` report holds nothing that `{verb}` counts");
                     let verbs = quoted_list(verbs.iter().map(|k| k.verb()));
-                    self.sink.push(
-                        Diagnostic::error(REPORT_FORMAT, message)
-                            .label(setting.place, "not counted")
-                            .help(format!("it is a report for {verbs}")),
-                    );
+                    let error =
+                        Diagnostic::at(REPORT_FORMAT, message, setting.place, "not counted");
+                    self.report(error.help(format!("it is a report for {verbs}")));
                 }
             }
             _ => {}
@@ -396,15 +382,13 @@ impl Checker<'_> {
                 continue;
             };
             let is_list = setting.value.row.setting().takes.is_list();
-            self.sink.push(
-                Diagnostic::error(DUPLICATE_SETTING, format!("{what} is set twice"))
-                    .label(setting.place, "set again here")
-                    .label(*first, "first set here")
-                    .help(match is_list {
-                        true => "write all values on one line",
-                        false => "keep one of them",
-                    }),
-            );
+            let message = format!("{what} is set twice");
+            let error = Diagnostic::at(DUPLICATE_SETTING, message, setting.place, "set again here");
+            let error = error.label(*first, "first set here");
+            self.report(error.help(match is_list {
+                true => "write all values on one line",
+                false => "keep one of them",
+            }));
         }
     }
 
@@ -428,12 +412,9 @@ impl Checker<'_> {
                 None => continue,
             };
             let message = format!("exit code {value} cannot mean both passed and skipped");
-            self.sink.push(
-                Diagnostic::error(EXIT_OVERLAP, message)
-                    .label(*place, "means skipped here")
-                    .label(passes, why)
-                    .help(help),
-            );
+            let error = Diagnostic::at(EXIT_OVERLAP, message, *place, "means skipped here");
+            let error = error.label(passes, why);
+            self.report(error.help(help));
         }
     }
 
@@ -537,20 +518,18 @@ impl Checker<'_> {
             Err(why) => why,
         };
         let message = "`reads` names what is outside of the repository";
-        self.sink.push(
-            Diagnostic::error(READS, message)
-                .label(path.place, why)
-                .help("write `~/…` or an absolute path; what is in the repository is named by `inputs`"),
-        );
+        let error = Diagnostic::at(READS, message, path.place, why);
+        self.report(error.help(
+            "write `~/…` or an absolute path; what is in the repository is named by `inputs`",
+        ));
         None
     }
 
     fn exit_codes(&mut self, codes: &[At<i32>]) -> Vec<i32> {
         for code in codes.iter().filter(|c| !(0..=255).contains(&c.value)) {
-            self.sink.push(
-                Diagnostic::error(NUMBER, format!("{} is no exit code", code.value))
-                    .label(code.place, "exit codes are 0 to 255"),
-            );
+            let message = format!("{} is no exit code", code.value);
+            let label = "exit codes are 0 to 255";
+            self.report(Diagnostic::at(NUMBER, message, code.place, label));
         }
         let mut sorted: Vec<i32> = codes.iter().map(|c| c.value).collect();
         sorted.sort_unstable();
@@ -562,7 +541,7 @@ impl Checker<'_> {
     pub(super) fn tier(&mut self, tier: u8, place: Place) -> u8 {
         if tier > 2 {
             let error = Diagnostic::error(NUMBER, format!("there is no tier {tier}"));
-            self.sink.push(error.label(place, "tiers are 0, 1 and 2"));
+            self.report(error.label(place, "tiers are 0, 1 and 2"));
         }
         tier
     }
@@ -571,8 +550,7 @@ impl Checker<'_> {
     pub(super) fn limit(&mut self, value: u64, place: Place) -> u64 {
         if value > MAX_INTEGER {
             let error = Diagnostic::error(NUMBER, format!("{value} is too large"));
-            self.sink
-                .push(error.label(place, format!("{MAX_INTEGER} is the greatest number")));
+            self.report(error.label(place, format!("{MAX_INTEGER} is the greatest number")));
         }
         value
     }
@@ -583,7 +561,7 @@ impl Checker<'_> {
             let (word, others) = (At::new(word, place), known.iter().copied());
             let error = self.names.unknown(UNKNOWN_WORD, what, word, others);
             let help = || format!("known are {}", quoted_list(known));
-            self.sink.push(error.or_help(help));
+            self.report(error.or_help(help));
         }
     }
 
@@ -596,7 +574,7 @@ impl Checker<'_> {
         let error = Diagnostic::error(ENV_NAME, format!("`{name}` is no name of a variable"))
             .label(place, "letters, digits and `_`, no digit in front");
         let all = star && stem.is_empty();
-        self.sink.push(if all {
+        self.report(if all {
             error.help("name the variables; a `*` may stand behind at least one letter")
         } else {
             error

@@ -83,7 +83,7 @@ impl Checker<'_> {
         self.report_imports();
         self.report_tier_blocks();
         if self.names.defined.is_empty() && !self.incomplete {
-            self.sink.push(Diagnostic::warning(
+            self.report(Diagnostic::warning(
                 NO_CHECKS,
                 "the contract has no checks, so it verifies nothing",
             ));
@@ -171,10 +171,9 @@ impl Checker<'_> {
     fn report_imports(&mut self) {
         for import in self.draft.imports.iter().filter(|_| !self.incomplete) {
             let message = format!("`{}` was not imported", visible(&import.source.value));
-            self.sink.push(Diagnostic::error(IMPORT, message).label(
-                import.place,
-                "this text was read on its own, without other files",
-            ));
+            let label = "this text was read on its own, without other files";
+            let error = Diagnostic::at(IMPORT, message, import.place, label);
+            self.sink.push(error);
         }
     }
 
@@ -200,7 +199,7 @@ impl Checker<'_> {
                             let help = format!("write a block `role {role}` into the contract too");
                             error.help = Some(help);
                         }
-                        self.sink.push(error.or_help(|| {
+                        self.report(error.or_help(|| {
                             let list = quoted_list(&self.names.roles);
                             format!("known are {list}; a `role` block makes another one known")
                         }));
@@ -289,7 +288,7 @@ impl Checker<'_> {
                 continue;
             };
             if let Some(tier) = tier_block {
-                self.sink.push(
+                self.report(
                     Diagnostic::error(TIER_AROUND_USE, "`use` does not change a check's tier")
                         .label(*place, format!("inside `tier {}`", tier.value))
                         .label(tier.place, "this block")
@@ -347,7 +346,7 @@ impl Checker<'_> {
             error = error.label(place, "used here");
         }
         let why = "this block applies when no selected file changed";
-        self.sink.push(
+        self.report(
             error
                 .label(command, "`{changed}` is in this command")
                 .label(none.place, why)
@@ -400,21 +399,16 @@ impl Checker<'_> {
         if is_confined && !made.has(Row::Inputs) {
             let level = made.level().name();
             let message = format!("under `sandbox {level}` a check reads only what it declares");
-            self.sink.push(
-                Diagnostic::error(SANDBOX_WITHOUT_INPUTS, message)
-                    .label(check.place, "has no `inputs`")
-                    .help(ADD_INPUTS),
-            );
+            let label = "has no `inputs`";
+            let error = Diagnostic::at(SANDBOX_WITHOUT_INPUTS, message, check.place, label);
+            self.report(error.help(ADD_INPUTS));
         }
         let mut own = check.settings.iter();
         let own = own.find(|one| one.value.row == Row::Reads);
         if let Some(own) = own.filter(|_| !is_confined) {
             let message = "without `sandbox files` it may read everything";
-            self.sink.push(
-                Diagnostic::error(READS_WITHOUT_SANDBOX, message)
-                    .label(own.place, "allows nothing")
-                    .help("add `sandbox files`, or leave `reads` out"),
-            );
+            let error = Diagnostic::at(READS_WITHOUT_SANDBOX, message, own.place, "allows nothing");
+            self.report(error.help("add `sandbox files`, or leave `reads` out"));
         }
     }
 
@@ -429,11 +423,9 @@ impl Checker<'_> {
         }
         if !made.has(Row::Inputs) {
             let message = "what a shared pass rests on is not said";
-            self.sink.push(
-                Diagnostic::error(SHARED_WITHOUT_INPUTS, message)
-                    .label(own.place, "the check has no `inputs`")
-                    .help(ADD_INPUTS),
-            );
+            let label = "the check has no `inputs`";
+            let error = Diagnostic::at(SHARED_WITHOUT_INPUTS, message, own.place, label);
+            self.report(error.help(ADD_INPUTS));
             return;
         }
         let leaves = made.report.is_some() || LEAVING.into_iter().any(|row| made.has(row));
@@ -449,11 +441,8 @@ impl Checker<'_> {
             ),
         };
         let message = "a pass that may rest on more than the check declares cannot be shared";
-        self.sink.push(
-            Diagnostic::error(SHARED_WITHOUT_SANDBOX, message)
-                .label(own.place, why)
-                .help(format!("add `sandbox {level}`, or leave `shared` out")),
-        );
+        let error = Diagnostic::at(SHARED_WITHOUT_SANDBOX, message, own.place, why);
+        self.report(error.help(format!("add `sandbox {level}`, or leave `shared` out")));
     }
 
     /// Warns of shared passes of which nothing says what ran them.
@@ -461,7 +450,7 @@ impl Checker<'_> {
         let shared = contract.checks.iter().find(|check| check.has(Row::Shared));
         if let Some(check) = shared.filter(|_| contract.toolchains.is_empty()) {
             let message = "passes are shared, and no `toolchain` says which programs gave them";
-            self.sink.push(
+            self.report(
                 Diagnostic::warning(SHARED_WITHOUT_TOOLCHAIN, message)
                     .label(check.place, "shares its pass")
                     .help("add for example `toolchain node: node --version`"),

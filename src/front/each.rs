@@ -78,11 +78,10 @@ impl Lowering<'_> {
         for (name, span) in checked {
             if !body.nodes.iter().any(|node| uses(node, name)) {
                 let error = format!("`{{{name}}}` is used nowhere in the block");
-                let error = Diagnostic::error(EACH_UNUSED, error)
-                    .label(self.place(*span), "a name without a use")
-                    .help(format!(
-                        "write `{{{name}}}` where the value stands, or leave it out"
-                    ));
+                let label = "a name without a use";
+                let help = format!("write `{{{name}}}` where the value stands, or leave it out");
+                let error = Diagnostic::at(EACH_UNUSED, error, self.place(*span), label);
+                let error = error.help(help);
                 self.values.sink.push(error);
             }
         }
@@ -104,10 +103,9 @@ impl Lowering<'_> {
         for row in &rows {
             if let Some(first) = seen.insert(&row.values, row.span) {
                 let error = format!("the row {} is there twice", shown(&row.values.join(" ")));
-                let error = Diagnostic::error(EACH_TWICE, error)
-                    .label(self.place(row.span), "again here")
-                    .label(self.place(first), "first here")
-                    .help("keep one of them");
+                let error =
+                    Diagnostic::twice(EACH_TWICE, error, self.place(row.span), self.place(first));
+                let error = error.help("keep one of them");
                 self.values.sink.push(error);
                 return;
             }
@@ -166,11 +164,9 @@ impl Lowering<'_> {
 
     fn report_no_text(&mut self, folder: &RepoPath, place: Place) {
         let message = format!("the name of the folder `{folder}` is not UTF-8");
-        self.values.sink.push(
-            Diagnostic::error(EACH_NAME, message)
-                .label(place, "a value is text")
-                .help("give the folder another name; a folder is never skipped"),
-        );
+        let help = "give the folder another name; a folder is never skipped";
+        let error = Diagnostic::at(EACH_NAME, message, place, "a value is text");
+        self.values.sink.push(error.help(help));
     }
 
     /// The rows of an `each` over folders: none where the folders are not known yet, or it is no glob
@@ -203,11 +199,8 @@ impl Lowering<'_> {
         let help =
             "it is written `each NAME in-folders \"packages/*\" {`, with as many `*` as names";
         let (message, label) = fault;
-        self.values.sink.push(
-            Diagnostic::error(EACH_GLOB, message)
-                .label(self.place(first.span), label)
-                .help(help),
-        );
+        let error = Diagnostic::at(EACH_GLOB, message, self.place(first.span), label);
+        self.values.sink.push(error.help(help));
         None
     }
 

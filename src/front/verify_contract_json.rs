@@ -210,14 +210,11 @@ impl<'s> Lowering<'s, '_> {
             };
             let place = self.place(property.name.range());
             if list.elements.is_empty() {
-                self.sink.push(
-                    Diagnostic::error(
-                        EMPTY_CONDITION,
-                        format!("`{key}` without globs never holds"),
-                    )
-                    .label(self.place(list.range), "an empty list")
-                    .help("take the key away for a rule that always applies"),
-                );
+                let message = format!("`{key}` without globs never holds");
+                let label = "an empty list";
+                let error = Diagnostic::at(EMPTY_CONDITION, message, self.place(list.range), label);
+                self.sink
+                    .push(error.help("take the key away for a rule that always applies"));
             }
             let items = self
                 .strings(key, list)

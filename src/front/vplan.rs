@@ -453,12 +453,9 @@ impl Lowering<'_> {
             && name.holes
             && self.values.row > 0
         {
-            let error = Diagnostic::error(
-                IMPORT_SOURCE,
-                "the file that an import names has no holes",
-            )
-            .label(source.place, "a hole is in it")
-            .help(
+            let message = "the file that an import names has no holes";
+            let error = Diagnostic::at(IMPORT_SOURCE, message, source.place, "a hole is in it");
+            let error = error.help(
                 "write one `import` for each file: which files a contract is made of is said in it",
             );
             self.values.sink.push(error);

@@ -82,11 +82,9 @@ impl Lowering<'_> {
             (None, Some(near)) => format!("did you mean `{near}`?"),
             (None, None) => format!("known are: {}", words.collect::<Vec<_>>().join(" ")),
         };
-        self.values.sink.push(
-            Diagnostic::error(UNKNOWN_WORD, format!("{} is no setting", shown(word)))
-                .label(place, "no check has it")
-                .help(help),
-        );
+        let message = format!("{} is no setting", shown(word));
+        let error = Diagnostic::at(UNKNOWN_WORD, message, place, "no check has it");
+        self.values.sink.push(error.help(help));
         None
     }
 }

@@ -105,12 +105,10 @@ impl Lowering<'_> {
             .map(|arg| arg.span)
             .collect();
         for span in found {
-            let error = Diagnostic::error(HOLE_PLACE, "the text of a hole is no text here")
-                .label(
-                    self.place(span),
-                    "`{port}` or `{tmp}` is written, and nothing is filled in",
-                )
-                .help("beside a service they always stand for its port and its folder: write them outside of '…' and `shell`, `env PORT={port}` and `\"$PORT\"` in a text for a shell");
+            let message = "the text of a hole is no text here";
+            let label = "`{port}` or `{tmp}` is written, and nothing is filled in";
+            let error = Diagnostic::at(HOLE_PLACE, message, self.place(span), label);
+            let error = error.help("beside a service they always stand for its port and its folder: write them outside of '…' and `shell`, `env PORT={port}` and `\"$PORT\"` in a text for a shell");
             self.values.sink.push(error);
         }
     }

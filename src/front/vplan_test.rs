@@ -49,12 +49,11 @@ pub fn lower_tests(
                     continue;
                 };
                 if let Some(first) = &tests.contract {
-                    values.sink.push(
-                        Diagnostic::error(DUPLICATE_LINE, "`tests` stands twice")
-                            .label(contract.place, "again here")
-                            .label(first.place, "first here")
-                            .help("a file tests one contract; write another file for the other"),
-                    );
+                    let message = "`tests` stands twice";
+                    let help = "a file tests one contract; write another file for the other";
+                    let error =
+                        Diagnostic::twice(DUPLICATE_LINE, message, contract.place, first.place);
+                    values.sink.push(error.help(help));
                 } else {
                     tests.contract = Some(contract);
                 }
@@ -75,17 +74,11 @@ pub fn lower_tests(
     }
     if !named && sound {
         let second = ast.nodes.get(1).map_or(Span::new(0, 0), |n| n.keyword);
-        sink.push(
-            Diagnostic::error(
-                TESTS_MISSING,
-                "the file does not say which contract it tests",
-            )
-            .label(
-                Place::new(id, second),
-                "`tests \"PATH\"` is expected before anything else",
-            )
-            .help("write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file"),
-        );
+        let message = "the file does not say which contract it tests";
+        let label = "`tests \"PATH\"` is expected before anything else";
+        let help = "write `tests \"verify.vplan\"` behind `vplan 1`: a path relative to this file";
+        let error = Diagnostic::at(TESTS_MISSING, message, Place::new(id, second), label);
+        sink.push(error.help(help));
     }
     tests
 }

@@ -45,11 +45,10 @@ impl Checker<'_> {
     /// The contract's own tests.
     pub(crate) fn expects(&mut self) -> Vec<Expect> {
         for tests in &self.draft.tests {
-            self.sink.push(
-                Diagnostic::error(TESTS_MISPLACED, "`tests` does not stand in a contract")
-                    .label(tests.place, "this says that the file holds tests of another")
-                    .help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"),
-            );
+            let message = "`tests` does not stand in a contract";
+            let label = "this says that the file holds tests of another";
+            let error = Diagnostic::at(TESTS_MISPLACED, message, tests.place, label);
+            self.report(error.help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"));
         }
         let named = self.names.named();
         let ids = self.ids.iter().map(String::as_str);
@@ -100,12 +99,8 @@ impl KnownNames<'_> {
                 );
             } else if let Some(first) = titles.get(title.value.as_str()) {
                 let message = format!("two tests are called `{}`", visible(&title.value));
-                sink.push(
-                    Diagnostic::error(DUPLICATE_NAME, message)
-                        .label(title.place, "again here")
-                        .label(*first, "first here")
-                        .help("say what is different about this one"),
-                );
+                let error = Diagnostic::twice(DUPLICATE_NAME, message, title.place, *first);
+                sink.push(error.help("say what is different about this one"));
             } else {
                 titles.insert(&title.value, title.place);
             }
@@ -146,12 +141,9 @@ impl KnownNames<'_> {
             let repeatable = matches!(entry.value, ExpectLine::Changed(_) | ExpectLine::Command(_));
             if let Some(first) = seen.insert(keyword, entry.place).filter(|_| !repeatable) {
                 seen.insert(keyword, first);
-                wrong.push(
-                    Diagnostic::error(DUPLICATE_LINE, format!("`{keyword}` stands twice"))
-                        .label(entry.place, "again here")
-                        .label(first, "first here")
-                        .help("keep one of them"),
-                );
+                let message = format!("`{keyword}` stands twice");
+                let error = Diagnostic::twice(DUPLICATE_LINE, message, entry.place, first);
+                wrong.push(error.help("keep one of them"));
                 continue;
             }
             match &entry.value {
@@ -212,13 +204,9 @@ impl KnownNames<'_> {
         });
         if !asserted && !draft.broken {
             let message = format!("the test `{}` asserts nothing", visible(&expect.title));
-            wrong.push(
-                Diagnostic::error(EMPTY_EXPECT, message)
-                    .label(expect.place, "neither `plan` nor `runs` nor `skips`")
-                    .help(
-                        "`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs",
-                    ),
-            );
+            let label = "neither `plan` nor `runs` nor `skips`";
+            let error = Diagnostic::at(EMPTY_EXPECT, message, expect.place, label);
+            wrong.push(error.help("`plan` with the names of all checks that run, in order; a `plan` alone says that nothing runs"));
         }
         conflicts(&expect.assertions, &mut wrong);
         let sound = !wrong.has_errors();
@@ -301,12 +289,9 @@ fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
     let of = |kind| assertions.iter().find(|a| a.kind == kind);
     let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {
         let message = format!("`{}` {message}", visible(&name.value));
-        sink.push(
-            Diagnostic::error(EXPECT_CONFLICT, message)
-                .label(name.place, text)
-                .label(other, label)
-                .help("no plan fulfils both: keep one of them"),
-        );
+        let error = Diagnostic::at(EXPECT_CONFLICT, message, name.place, text);
+        let error = error.label(other, label);
+        sink.push(error.help("no plan fulfils both: keep one of them"));
     };
     for assertion in assertions {
         let mut first: BTreeMap<&str, Place> = BTreeMap::new();

@@ -158,12 +158,8 @@ impl Applying<'_> {
         let line = self.sources.position(first).line;
         let name = visible(name.unwrap_or(whole));
         let message = format!("`{name}` is {what} in line {line} already");
-        self.sink.push(
-            Diagnostic::error(CHANGE_TWICE, message)
-                .label(again, "again here")
-                .label(first, "first here")
-                .help("keep one of them"),
-        );
+        let error = Diagnostic::twice(CHANGE_TWICE, message, again, first);
+        self.sink.push(error.help("keep one of them"));
     }
 
     fn change(&mut self, draft: &mut Draft, change: &Override) {

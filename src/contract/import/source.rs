@@ -85,8 +85,7 @@ impl ImportFault {
     /// The message about the import at a place.
     #[must_use]
     pub fn at(&self, place: Place) -> Diagnostic {
-        let error =
-            Diagnostic::error(self.code, self.message.clone()).label(place, self.label.clone());
+        let error = Diagnostic::at(self.code, self.message.clone(), place, self.label.clone());
         Diagnostic {
             help: self.help.clone(),
             ..error
