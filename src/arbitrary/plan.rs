@@ -21,7 +21,6 @@ use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::request::Assertion;
 use vplan_check::verb::CommandRequest;
-use vplan_contract::draft::{self, End};
 use vplan_contract::expect::Expect;
 use vplan_contract::{
     BUILT_IN_ROLES, Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Limits,
@@ -490,8 +489,8 @@ fn stated_verb() -> impl Strategy<Value = Option<Kind>> {
 /// Requests without `--only` and `--skip`, which depend on a contract.
 pub fn request() -> impl Strategy<Value = Request> {
     let role = prop::option::of(select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
-    let risk = select(&[RiskLevel::Low, RiskLevel::Medium, RiskLevel::High]);
-    let boundaries = subsequence(&[Boundary::MilestoneEnd, Boundary::RunEnd], 0..=2);
+    let risk = select(&RiskLevel::ALL);
+    let boundaries = subsequence(&Boundary::ALL, 0..=2);
     let one = prop_oneof![
         5 => among(COMMANDS).prop_map(command),
         1 => Just(command("fmt {changed}")),
@@ -566,10 +565,6 @@ pub fn request() -> impl Strategy<Value = Request> {
 /// Makes a contract's test of a request, without assertions.
 #[must_use]
 pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
-    let end = |boundary: &Boundary| match boundary {
-        Boundary::RunEnd => End::Run,
-        Boundary::MilestoneEnd => End::Milestone,
-    };
     Expect {
         title: "x".to_owned(),
         place: Place::default(),
@@ -577,12 +572,8 @@ pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
         role: request.role.clone(),
         changed: request.changed.clone(),
         min_tier: request.min_tier,
-        risk: match request.risk {
-            RiskLevel::Low => Some(draft::RiskLevel::Low),
-            RiskLevel::Medium => None,
-            RiskLevel::High => Some(draft::RiskLevel::High),
-        },
-        ends: request.boundaries.iter().map(end).collect(),
+        risk: Some(request.risk).filter(|risk| *risk != RiskLevel::Medium),
+        ends: request.boundaries.iter().copied().collect(),
         commands: request.explicit.clone(),
         exists,
         assertions: Vec::new(),

@@ -16,6 +16,18 @@ impl std::fmt::Display for Code {
     }
 }
 
+/// Declares the codes of a room, whose names begin alike, and `CODES`, the list of them.
+#[macro_export]
+macro_rules! codes {
+    ($prefix:literal: $($(#[$doc:meta])* $vis:vis $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* $vis const $name: $crate::diagnostic::Code =
+            $crate::diagnostic::Code(concat!($prefix, $text));)*
+
+        /// All of them, in this order.
+        pub const CODES: &[$crate::diagnostic::Code] = &[$($name),*];
+    };
+}
+
 /// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {

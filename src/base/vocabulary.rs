@@ -84,6 +84,31 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
+    /// The risk of the change, as the caller assesses it.
+    #[derive(Default)]
+    #[schemars(rename = "Risk")]
+    RiskLevel {
+        /// Does nothing.
+        Low = "low",
+        /// Does nothing; the default.
+        #[default]
+        Medium = "medium",
+        /// Reaches tier 1.
+        High = "high",
+    }
+}
+
+vocabulary! {
+    /// A boundary that a change completes.
+    Boundary {
+        /// A milestone: reaches tier 1.
+        MilestoneEnd = "milestone-end",
+        /// The run: reaches tier 2.
+        RunEnd = "run-end",
+    }
+}
+
+vocabulary! {
     /// The name of a rewrite rule of recovery, in the order in which rules are tried.
     /// `recover::rules` has the rule of each.
     RewriteRule {

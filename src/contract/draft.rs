@@ -15,6 +15,7 @@ use vplan_base::jobs::Jobs;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_base::span::{Place, SourceId};
+use vplan_base::vocabulary::{Boundary, RiskLevel};
 use vplan_base::word::Word;
 use vplan_base::workspace::WorkspaceQuery;
 use vplan_check::Kind;
@@ -726,24 +727,16 @@ pub struct Expect {
     pub broken: bool,
 }
 
-/// The risk that a test assumes for its change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RiskLevel {
-    /// `low`
-    Low,
-    /// `medium`
-    Medium,
-    /// `high`
-    High,
-}
-
-/// A boundary that the change of a test completes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// `milestone-end`
-    Milestone,
-    /// `run-end`
-    Run,
+vplan_base::words! {
+    /// The relation of a plan to an assertion's names.
+    AssertionKind {
+        /// `plan`: exactly these, in this order; without a name, nothing at all.
+        Plan = "plan",
+        /// `runs`: these are among them.
+        Runs = "runs",
+        /// `skips`: none of these is.
+        Skips = "skips",
+    }
 }
 
 /// A line of an `expect`.
@@ -759,17 +752,13 @@ pub enum ExpectLine {
     /// `risk-level LEVEL`
     RiskLevel(RiskLevel),
     /// `at milestone-end|run-end …`
-    At(Vec<End>),
+    At(Vec<Boundary>),
     /// `command STR`
     Command(CommandRequest),
     /// `exists STR…`
     Exists(Vec<At<String>>),
-    /// `plan NAME…`
-    Plan(Vec<At<String>>),
-    /// `runs NAME…`
-    Runs(Vec<At<String>>),
-    /// `skips NAME…`
-    Skips(Vec<At<String>>),
+    /// `plan NAME…`, `runs NAME…`, `skips NAME…`
+    Assertion(AssertionKind, Vec<At<String>>),
 }
 
 impl ExpectLine {
@@ -784,9 +773,7 @@ impl ExpectLine {
             ExpectLine::At(_) => "at",
             ExpectLine::Command(_) => "command",
             ExpectLine::Exists(_) => "exists",
-            ExpectLine::Plan(_) => "plan",
-            ExpectLine::Runs(_) => "runs",
-            ExpectLine::Skips(_) => "skips",
+            ExpectLine::Assertion(kind, _) => kind.name(),
         }
     }
 }

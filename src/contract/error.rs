@@ -1,6 +1,6 @@
 //! The codes of messages about a contract whose syntax is right.
 
-use vplan_base::diagnostic::{Code, Diagnostic};
+use vplan_base::diagnostic::Diagnostic;
 use vplan_base::span::Place;
 use vplan_check::verb::WrongVerb;
 
@@ -24,217 +24,209 @@ pub fn command_verb(found: &WrongVerb, place: Place) -> Diagnostic {
         .help(&*found.help)
 }
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        $($(#[$doc])* pub const $name: Code = Code(concat!("vplan::contract::", $text));)*
-
-        /// All of them, in the order of this file. `tests/diagnostics.rs` has an example of each.
-        pub const CODES: &[Code] = &[$($name),*];
-    };
-}
-
-codes! {
+vplan_base::codes! {
+    "vplan::contract::":
     // Names.
     /// Two definitions of one name.
-    DUPLICATE_NAME = "duplicate_name";
+    pub DUPLICATE_NAME = "duplicate_name";
     /// A name is longer than the cap.
-    NAME_LENGTH = "name_length";
+    pub NAME_LENGTH = "name_length";
     /// `use`, `needs` or `sequence` names a check that is not defined.
-    UNKNOWN_CHECK = "unknown_check";
+    pub UNKNOWN_CHECK = "unknown_check";
     /// `with` names a service that is not defined, or a hole is of none that the check runs beside.
-    UNKNOWN_SERVICE = "unknown_service";
+    pub UNKNOWN_SERVICE = "unknown_service";
     /// A lone `*` where a pattern of names is expected.
-    PATTERN_ALL = "pattern_all";
+    pub PATTERN_ALL = "pattern_all";
     /// A pattern of names that no check has.
-    PATTERN_EMPTY = "pattern_empty";
+    pub PATTERN_EMPTY = "pattern_empty";
     /// A selection names a `paths` definition that is not there.
-    UNKNOWN_PATHS = "unknown_paths";
+    pub UNKNOWN_PATHS = "unknown_paths";
     /// `byRole` names a role that the contract does not know.
-    UNKNOWN_ROLE = "unknown_role";
+    pub UNKNOWN_ROLE = "unknown_role";
     /// `recover only` names a rule that does not exist.
-    UNKNOWN_RULE = "unknown_rule";
+    pub UNKNOWN_RULE = "unknown_rule";
     /// A setting's word is none of those it knows.
-    UNKNOWN_WORD = "unknown_word";
+    pub UNKNOWN_WORD = "unknown_word";
 
     // Statements.
     /// A statement or a line of a block that may occur once at most occurs twice.
-    DUPLICATE_LINE = "duplicate_line";
+    pub DUPLICATE_LINE = "duplicate_line";
     /// An `import` in a text that was read on its own.
-    IMPORT = "import";
+    pub IMPORT = "import";
     /// `off` beside another line of `recover`.
-    RECOVER_CONFLICT = "recover_conflict";
+    pub RECOVER_CONFLICT = "recover_conflict";
     /// A number outside the range of its setting.
-    NUMBER = "number";
+    pub NUMBER = "number";
 
     // `each`.
     /// A row of an `each` that is there twice.
-    EACH_TWICE = "each_twice";
+    pub EACH_TWICE = "each_twice";
     /// A name of an `each` that nothing in its block uses.
-    EACH_UNUSED = "each_unused";
+    pub EACH_UNUSED = "each_unused";
     /// Rows of an `each` that give several checks, or tests, the same name.
-    EACH_SAME_NAME = "each_same_name";
+    pub EACH_SAME_NAME = "each_same_name";
     /// A value that makes something that is no name.
-    EACH_NAME = "each_name";
+    pub EACH_NAME = "each_name";
     /// More rows, checks or statements than the cap.
-    EACH_TOO_MANY = "each_too_many";
+    pub EACH_TOO_MANY = "each_too_many";
     /// The text behind `in-folders` is no glob of as many folder names as the `each` has names.
-    EACH_GLOB = "each_glob";
+    pub EACH_GLOB = "each_glob";
     /// The workspace of an `each` cannot be read, or it is not said which one is meant.
-    EACH_WORKSPACE = "each_workspace";
+    pub EACH_WORKSPACE = "each_workspace";
     /// `dependents` with what is no package of an `each NAME in-workspace` around it.
-    EACH_PACKAGE = "each_package";
+    pub EACH_PACKAGE = "each_package";
     /// Something in the manifests of a workspace that names nothing, or two things.
-    EACH_MEMBER = "each_member";
+    pub EACH_MEMBER = "each_member";
     /// No folder is found by the glob of an `each`.
-    EACH_EMPTY = "each_empty";
+    pub EACH_EMPTY = "each_empty";
 
     // Checks.
     /// A check that does nothing.
-    NO_VERB = "no_verb";
+    pub NO_VERB = "no_verb";
     /// A check with two verbs.
-    SEVERAL_VERBS = "several_verbs";
+    pub SEVERAL_VERBS = "several_verbs";
     /// A setting that may occur once at most occurs twice.
-    DUPLICATE_SETTING = "duplicate_setting";
+    pub DUPLICATE_SETTING = "duplicate_setting";
     /// A setting that the check's verb does not know.
-    FOREIGN_SETTING = "foreign_setting";
+    pub FOREIGN_SETTING = "foreign_setting";
     /// A `fix` with the command of the verb.
-    FIX_IS_VERB = "fix_is_verb";
+    pub FIX_IS_VERB = "fix_is_verb";
     /// A setting that `defaults` cannot hold.
-    DEFAULTS_SETTING = "defaults_setting";
+    pub DEFAULTS_SETTING = "defaults_setting";
     /// Two blocks of `defaults` set the same for one verb.
-    DEFAULTS_TWICE = "defaults_twice";
+    pub DEFAULTS_TWICE = "defaults_twice";
     /// A `tier` setting inside a `tier` block.
-    TIER_TWICE = "tier_twice";
+    pub TIER_TWICE = "tier_twice";
     /// A `tier` block around `use`.
-    TIER_AROUND_USE = "tier_around_use";
+    pub TIER_AROUND_USE = "tier_around_use";
     /// The name of an environment variable that can be none.
-    ENV_NAME = "env_name";
+    pub ENV_NAME = "env_name";
     /// `reads` names what is no path outside of the repository.
-    READS = "reads";
+    pub READS = "reads";
     /// `reads` where nothing is kept from being read.
-    READS_WITHOUT_SANDBOX = "reads_without_sandbox";
+    pub READS_WITHOUT_SANDBOX = "reads_without_sandbox";
     /// `shared` where nothing says on what a pass rests.
-    SHARED_WITHOUT_INPUTS = "shared_without_inputs";
+    pub SHARED_WITHOUT_INPUTS = "shared_without_inputs";
     /// `shared` where a check may read what it does not declare, or finds what an earlier run left.
-    SHARED_WITHOUT_SANDBOX = "shared_without_sandbox";
+    pub SHARED_WITHOUT_SANDBOX = "shared_without_sandbox";
     /// `shared` where no `toolchain` says which programs are there.
-    SHARED_WITHOUT_TOOLCHAIN = "shared_without_toolchain";
+    pub SHARED_WITHOUT_TOOLCHAIN = "shared_without_toolchain";
     /// `on` and a name that no `machine` block has.
-    UNKNOWN_MACHINE = "unknown_machine";
+    pub UNKNOWN_MACHINE = "unknown_machine";
     /// `on` a machine where nothing says what must be there.
-    ON_WITHOUT_INPUTS = "on_without_inputs";
+    pub ON_WITHOUT_INPUTS = "on_without_inputs";
     /// A check that may read what it declares, and declares nothing.
-    SANDBOX_WITHOUT_INPUTS = "sandbox_without_inputs";
+    pub SANDBOX_WITHOUT_INPUTS = "sandbox_without_inputs";
     /// One exit code is both accepted and a reason to skip.
-    EXIT_OVERLAP = "exit_overlap";
+    pub EXIT_OVERLAP = "exit_overlap";
     /// A report format that holds nothing the verb counts.
-    REPORT_FORMAT = "report_format";
+    pub REPORT_FORMAT = "report_format";
     /// A path that is absolute, empty or outside the repository.
-    PATH = "path";
+    pub PATH = "path";
     /// A `file` check that asserts nothing.
-    EMPTY_FILE = "empty_file";
+    pub EMPTY_FILE = "empty_file";
     /// A regular expression that cannot be read.
-    REGEX = "regex";
+    pub REGEX = "regex";
     /// A range of sizes that holds no size.
-    SIZE_RANGE = "size_range";
+    pub SIZE_RANGE = "size_range";
     /// More checks than the cap.
-    TOO_MANY_CHECKS = "too_many_checks";
+    pub TOO_MANY_CHECKS = "too_many_checks";
 
     // The changed files as arguments.
     /// `{changed}` where no file changed.
-    CHANGED_IN_NONE = "changed_in_none";
+    pub CHANGED_IN_NONE = "changed_in_none";
     /// `{changed}` in a command that gets no files.
-    CHANGED_MISPLACED = "changed_misplaced";
+    pub CHANGED_MISPLACED = "changed_misplaced";
 
     // Selections.
     /// A glob that cannot be read.
-    GLOB = "glob";
+    pub GLOB = "glob";
     /// A name or an exclusion where a single glob belongs.
-    NOT_A_GLOB = "not_a_glob";
+    pub NOT_A_GLOB = "not_a_glob";
     /// A list that excludes only.
-    ONLY_EXCLUSIONS = "only_exclusions";
+    pub ONLY_EXCLUSIONS = "only_exclusions";
     /// `paths` definitions that contain themselves.
-    PATHS_CYCLE = "paths_cycle";
+    pub PATHS_CYCLE = "paths_cycle";
     /// `paths` definitions nested too deep or grown too large.
-    PATHS_SIZE = "paths_size";
+    pub PATHS_SIZE = "paths_size";
 
     // Formats.
     /// A `format` with the name of one that vplan knows by itself.
-    FORMAT_BUILT_IN = "format_built_in";
+    pub FORMAT_BUILT_IN = "format_built_in";
     /// A hole that no line of a `format`, or not this one, has.
-    FORMAT_HOLE = "format_hole";
+    pub FORMAT_HOLE = "format_hole";
     /// Two holes of a pattern without anything between them.
-    FORMAT_TOUCH = "format_touch";
+    pub FORMAT_TOUCH = "format_touch";
     /// A hole, or a word of `{severity}`, that is there twice.
-    FORMAT_TWICE = "format_twice";
+    pub FORMAT_TWICE = "format_twice";
     /// A pattern without what its line is about, or a `format` without what a check needs of it.
-    FORMAT_LACKS = "format_lacks";
+    pub FORMAT_LACKS = "format_lacks";
     /// A finding whose level nothing says, or two things say.
-    FORMAT_LEVEL = "format_level";
+    pub FORMAT_LEVEL = "format_level";
     /// A `format` with more lines than the cap.
-    FORMAT_ANY = "format_any";
+    pub FORMAT_ANY = "format_any";
     /// More lines than a format may have.
-    FORMAT_SIZE = "format_size";
+    pub FORMAT_SIZE = "format_size";
     /// A `format` that no check uses.
-    FORMAT_UNUSED = "format_unused";
+    pub FORMAT_UNUSED = "format_unused";
 
     // Machines.
     /// A `machine` with the name of the one that vplan runs on.
-    MACHINE_HERE = "machine_here";
+    pub MACHINE_HERE = "machine_here";
     /// A `machine` without a property.
-    EMPTY_MACHINE = "empty_machine";
+    pub EMPTY_MACHINE = "empty_machine";
     /// More properties than a machine may have.
-    MACHINE_SIZE = "machine_size";
+    pub MACHINE_SIZE = "machine_size";
     /// A `machine` that no check names.
-    UNUSED_MACHINE = "unused_machine";
+    pub UNUSED_MACHINE = "unused_machine";
 
     // The base.
     /// A `base` that names no branch.
-    BASE_BRANCH = "base_branch";
+    pub BASE_BRANCH = "base_branch";
 
     // Order.
     /// `needs` and `sequence` that wait for each other.
-    CYCLE = "cycle";
+    pub CYCLE = "cycle";
     /// A `sequence` from a later tier to an earlier one.
-    SEQUENCE_AGAINST_TIERS = "sequence_against_tiers";
+    pub SEQUENCE_AGAINST_TIERS = "sequence_against_tiers";
     /// One check twice in a `sequence`.
-    SEQUENCE_REPEATS = "sequence_repeats";
+    pub SEQUENCE_REPEATS = "sequence_repeats";
     /// A second `*` in a `sequence`.
-    SEQUENCE_REST = "sequence_rest";
+    pub SEQUENCE_REST = "sequence_rest";
     /// A `sequence` with fewer than two groups.
-    SEQUENCE_SHORT = "sequence_short";
+    pub SEQUENCE_SHORT = "sequence_short";
     /// Sequences that grow too large with `*`.
-    SEQUENCE_SIZE = "sequence_size";
+    pub SEQUENCE_SIZE = "sequence_size";
 
     // Tests of a contract.
     /// An `expect` that asserts nothing.
-    EMPTY_EXPECT = "empty_expect";
+    pub EMPTY_EXPECT = "empty_expect";
     /// An `expect` whose title is blank.
-    EXPECT_TITLE = "expect_title";
+    pub EXPECT_TITLE = "expect_title";
     /// Assertions that cannot hold together.
-    EXPECT_CONFLICT = "expect_conflict";
+    pub EXPECT_CONFLICT = "expect_conflict";
     /// `tests` in a contract, where only files of tests have it.
-    TESTS_MISPLACED = "tests_misplaced";
+    pub TESTS_MISPLACED = "tests_misplaced";
     /// A file of tests that does not say which contract it tests.
-    TESTS_MISSING = "tests_missing";
+    pub TESTS_MISSING = "tests_missing";
     /// A command of a request begins with a misspelt verb, or one that takes no command.
-    COMMAND_VERB = "command_verb";
+    pub COMMAND_VERB = "command_verb";
     /// A statement that may not occur in a file of tests.
-    NOT_A_TEST = "not_a_test";
+    pub NOT_A_TEST = "not_a_test";
 
     // Warnings.
     /// A contract without checks.
-    NO_CHECKS = "no_checks";
+    pub NO_CHECKS = "no_checks";
     /// A trigger for tier 2.
-    RISK_TIER = "risk_tier";
+    pub RISK_TIER = "risk_tier";
     /// A `paths` definition that nothing uses.
-    UNUSED_PATHS = "unused_paths";
+    pub UNUSED_PATHS = "unused_paths";
     /// A service that no check runs beside.
-    UNUSED_SERVICE = "unused_service";
+    pub UNUSED_SERVICE = "unused_service";
     /// A role restricted to a tag that no check has.
-    UNUSED_TAG = "unused_tag";
+    pub UNUSED_TAG = "unused_tag";
     /// A path that looks like a glob.
-    GLOB_IN_PATH = "glob_in_path";
+    pub GLOB_IN_PATH = "glob_in_path";
     /// `absent` beside an assertion about what is there.
-    ABSENT_AND_MORE = "absent_and_more";
+    pub ABSENT_AND_MORE = "absent_and_more";
 }

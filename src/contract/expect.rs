@@ -2,11 +2,13 @@
 
 pub mod validate;
 
-use super::draft::{At, End, RiskLevel};
+pub use super::draft::AssertionKind;
+use super::draft::At;
 use std::collections::BTreeSet;
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::span::Place;
+use vplan_base::vocabulary::{Boundary, RiskLevel};
 use vplan_check::verb::CommandRequest;
 
 /// One test: a request, and what the plan for it must be.
@@ -27,7 +29,7 @@ pub struct Expect {
     /// The risk level; `None` means `medium`.
     pub risk: Option<RiskLevel>,
     /// The boundaries.
-    pub ends: BTreeSet<End>,
+    pub ends: BTreeSet<Boundary>,
     /// Commands of the request, in order.
     pub commands: Vec<CommandRequest>,
     /// The paths that exist for `whenExists`; every other path does not.
@@ -45,16 +47,4 @@ pub struct Assertion {
     pub names: Vec<At<String>>,
     /// The line.
     pub place: Place,
-}
-
-vplan_base::words! {
-    /// The relation of a plan to an assertion's names.
-    AssertionKind {
-        /// `plan`: exactly these, in this order; without a name, nothing at all.
-        Plan = "plan",
-        /// `runs`: these are among them.
-        Runs = "runs",
-        /// `skips`: none of these is.
-        Skips = "skips",
-    }
 }

@@ -13,11 +13,11 @@ use super::print::{Comments, print};
 use super::tree::{self, Node};
 use super::{acode_yaml, ralph_tui, runr_json};
 pub use account::{
-    About, BAD_COMMAND, BAD_VALUE, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE,
-    Weight,
+    About, BAD_COMMAND, BAD_VALUE, CODES, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE,
+    WRONG_TYPE, Weight,
 };
 use builder::Builder;
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::index::Dense;
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::{Place, SourceId};
@@ -25,20 +25,6 @@ use vplan_base::word::visible;
 use vplan_contract::draft::{Draft, Rows};
 use vplan_contract::validate::validate;
 use vplan_contract::{Condition, Contract};
-
-/// All codes of the conversion; those of strict JSON are in `verify_contract_json`.
-pub const CODES: &[Code] = &[
-    WRONG_TYPE,
-    BAD_VALUE,
-    EMPTY_COMMAND,
-    BAD_COMMAND,
-    SHELL_STATE,
-    DUPLICATE_STEP,
-    tree::TOML,
-    tree::YAML,
-    tree::TOO_LARGE,
-    tree::DUPLICATE_KEY,
-];
 
 vplan_base::words! {
     /// A format that can be converted.

@@ -3,6 +3,7 @@
 //! Nothing recursive is built before its depth is known, no file grows by being read (aliases of
 //! YAML count as their targets), and no key occurs twice.
 
+pub use super::convert::account::{DUPLICATE_KEY, TOML, TOO_LARGE, YAML};
 use super::verify_contract_json;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
@@ -11,19 +12,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
-
-/// The text is no TOML.
-pub const TOML: Code = Code("vplan::convert::toml");
-/// The text is no YAML, or uses features that no configuration needs.
-pub const YAML: Code = Code("vplan::convert::yaml");
-/// The file holds more than the cap, its aliases replaced.
-pub const TOO_LARGE: Code = Code("vplan::convert::too_large");
-/// A key occurs twice in a mapping of YAML.
-pub(crate) const DUPLICATE_KEY: Code = Code("vplan::convert::duplicate_key");
 
 /// The deepest nesting of lists and mappings.
 const MAX_DEPTH: usize = 64;
@@ -708,6 +700,7 @@ fn within(source: &Source, start: usize, end: usize) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vplan_base::diagnostic::Code;
 
     fn shown(node: &Node) -> String {
         match &node.value {

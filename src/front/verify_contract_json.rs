@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::BTreeMap;
 use vplan_base::canon::Digest;
 use vplan_base::carried::{Carried, listed};
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::nearest::nearest;
 use vplan_base::setting::Row;
 use vplan_base::source::{Source, Sources};
@@ -24,34 +24,25 @@ use vplan_contract::draft::{
 use vplan_contract::{ConditionIndex, InclusionIndex};
 use vplan_lang::command::parse_command;
 
-/// The text is no JSON.
-pub const SYNTAX: Code = Code("vplan::json::syntax");
-/// Lists and objects are nested deeper than the cap.
-pub const DEPTH: Code = Code("vplan::json::depth");
-/// A key occurs twice in an object.
-pub(crate) const DUPLICATE_KEY: Code = Code("vplan::json::duplicate_key");
-/// A key that a contract does not have.
-pub(crate) const UNKNOWN_KEY: Code = Code("vplan::json::unknown_key");
-/// A key that a contract must have is not there.
-pub(crate) const MISSING_KEY: Code = Code("vplan::json::missing_key");
-/// A value of another type than the key has.
-pub const WRONG_TYPE: Code = Code("vplan::json::wrong_type");
-/// A condition without globs.
-pub(crate) const EMPTY_CONDITION: Code = Code("vplan::json::empty_condition");
-/// A key that existing contracts have and vplan does not use.
-pub const UNSUPPORTED_KEY: Code = Code("vplan::json::unsupported_key");
-
-/// All codes of this front end.
-pub const CODES: &[Code] = &[
-    SYNTAX,
-    DEPTH,
-    DUPLICATE_KEY,
-    UNKNOWN_KEY,
-    MISSING_KEY,
-    WRONG_TYPE,
-    EMPTY_CONDITION,
-    UNSUPPORTED_KEY,
-];
+vplan_base::codes! {
+    "vplan::json::":
+    /// The text is no JSON.
+    pub SYNTAX = "syntax";
+    /// Lists and objects are nested deeper than the cap.
+    pub DEPTH = "depth";
+    /// A key occurs twice in an object.
+    pub(crate) DUPLICATE_KEY = "duplicate_key";
+    /// A key that a contract does not have.
+    pub(crate) UNKNOWN_KEY = "unknown_key";
+    /// A key that a contract must have is not there.
+    pub(crate) MISSING_KEY = "missing_key";
+    /// A value of another type than the key has.
+    pub WRONG_TYPE = "wrong_type";
+    /// A condition without globs.
+    pub(crate) EMPTY_CONDITION = "empty_condition";
+    /// A key that existing contracts have and vplan does not use.
+    pub UNSUPPORTED_KEY = "unsupported_key";
+}
 
 /// The deepest nesting of lists and objects. Checked before anything recursive reads the text.
 pub(super) const MAX_DEPTH: usize = 64;

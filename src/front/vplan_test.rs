@@ -5,8 +5,9 @@ use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::hole::Escape;
 use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId, Span};
+use vplan_base::vocabulary::{Boundary, RiskLevel};
 use vplan_check::verb::{self, CommandRequest};
-use vplan_contract::draft::{At, End, Expect, ExpectLine, RiskLevel};
+use vplan_contract::draft::{AssertionKind, At, Expect, ExpectLine};
 use vplan_contract::error::{DUPLICATE_LINE, NOT_A_TEST, TESTS_MISSING, command_verb};
 use vplan_lang::ast::{Node, Value};
 use vplan_lang::command::parse_command;
@@ -110,21 +111,12 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
         Keyword::Changed => ExpectLine::Changed(values.strings(node)),
         Keyword::ExpectTier => ExpectLine::Tier(values.tier(first?)?.value),
         Keyword::RiskLevel => {
-            ExpectLine::RiskLevel(match values.one_of(first?, &["low", "medium", "high"])? {
-                "low" => RiskLevel::Low,
-                "medium" => RiskLevel::Medium,
-                _ => RiskLevel::High,
-            })
+            let level = values.one_of(first?, RiskLevel::NAMES)?;
+            ExpectLine::RiskLevel(RiskLevel::parse(level)?)
         }
         Keyword::At => {
-            let mut ends = Vec::new();
-            for arg in node.values() {
-                ends.push(match values.one_of(arg, &["milestone-end", "run-end"])? {
-                    "run-end" => End::Run,
-                    _ => End::Milestone,
-                });
-            }
-            ExpectLine::At(ends)
+            let end = |arg| Boundary::parse(values.one_of(arg, Boundary::NAMES)?);
+            ExpectLine::At(node.values().map(end).collect::<Option<_>>()?)
         }
         Keyword::ExpectCommand => match &first?.value {
             Value::Str(_) => {
@@ -139,9 +131,9 @@ fn line(values: &mut Values<'_>, node: &Node<'_>) -> Option<ExpectLine> {
             _ => return None,
         },
         Keyword::ExpectExists => ExpectLine::Exists(values.strings(node)),
-        Keyword::ExpectPlan => ExpectLine::Plan(values.words(node)),
-        Keyword::Runs => ExpectLine::Runs(values.words(node)),
-        Keyword::Skips => ExpectLine::Skips(values.words(node)),
+        Keyword::ExpectPlan => ExpectLine::Assertion(AssertionKind::Plan, values.words(node)),
+        Keyword::Runs => ExpectLine::Assertion(AssertionKind::Runs, values.words(node)),
+        Keyword::Skips => ExpectLine::Assertion(AssertionKind::Skips, values.words(node)),
         _ => return None,
     })
 }

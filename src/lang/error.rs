@@ -1,128 +1,119 @@
 //! The stable codes of messages about a text; each message is written where the fault is found.
 
-use vplan_base::diagnostic::Code;
 use vplan_base::word::visible;
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        $($(#[$doc])* pub const $name: Code = Code(concat!("vplan::lang::", $text));)*
-
-        /// All codes of this room.
-        pub const CODES: &[Code] = &[$($name),*];
-    };
-}
-
-codes! {
+vplan_base::codes! {
+    "vplan::lang::":
     /// The file is larger than the cap.
-    FILE_TOO_LARGE = "file_too_large";
+    pub FILE_TOO_LARGE = "file_too_large";
     /// A line is longer than the cap.
-    LINE_TOO_LONG = "line_too_long";
+    pub LINE_TOO_LONG = "line_too_long";
     /// A name is longer than the cap.
-    NAME_TOO_LONG = "name_too_long";
+    pub NAME_TOO_LONG = "name_too_long";
     /// Blocks are nested deeper than the cap.
-    NESTED_TOO_DEEP = "nested_too_deep";
+    pub NESTED_TOO_DEEP = "nested_too_deep";
     /// A carriage return without a line feed.
-    LONE_CARRIAGE_RETURN = "lone_carriage_return";
+    pub LONE_CARRIAGE_RETURN = "lone_carriage_return";
     /// A NUL character, which no argument and no path can hold.
-    NUL = "nul";
+    pub NUL = "nul";
     /// A bidirectional control character outside comments.
-    BIDI_CONTROL = "bidi_control";
+    pub BIDI_CONTROL = "bidi_control";
     /// A bidirectional control character in a comment (a warning).
-    BIDI_CONTROL_IN_COMMENT = "bidi_control_in_comment";
+    pub BIDI_CONTROL_IN_COMMENT = "bidi_control_in_comment";
     /// A backslash that is followed by nothing but blanks, or at the end of the file.
-    BAD_CONTINUATION = "bad_continuation";
+    pub BAD_CONTINUATION = "bad_continuation";
     /// No `vplan 1`.
-    MISSING_HEADER = "missing_header";
+    pub MISSING_HEADER = "missing_header";
     /// `vplan` is not the first statement.
-    MISPLACED_HEADER = "misplaced_header";
+    pub MISPLACED_HEADER = "misplaced_header";
     /// A version of the language that this program does not know.
-    UNKNOWN_VERSION = "unknown_version";
+    pub UNKNOWN_VERSION = "unknown_version";
     /// A line begins with a word that begins no statement.
-    UNKNOWN_STATEMENT = "unknown_statement";
+    pub UNKNOWN_STATEMENT = "unknown_statement";
     /// A statement is in a block where it has no meaning.
-    MISPLACED_STATEMENT = "misplaced_statement";
+    pub MISPLACED_STATEMENT = "misplaced_statement";
     /// A block without its `}`.
-    UNCLOSED_BLOCK = "unclosed_block";
+    pub UNCLOSED_BLOCK = "unclosed_block";
     /// A `}` without its block.
-    UNEXPECTED_CLOSE = "unexpected_close";
+    pub UNEXPECTED_CLOSE = "unexpected_close";
     /// Something after a `{` or a `}` on the same line.
-    BLOCK_ON_ONE_LINE = "block_on_one_line";
+    pub BLOCK_ON_ONE_LINE = "block_on_one_line";
     /// A statement that needs a block has none.
-    MISSING_BLOCK = "missing_block";
+    pub MISSING_BLOCK = "missing_block";
     /// A statement that has no block is given one.
-    UNEXPECTED_BLOCK = "unexpected_block";
+    pub UNEXPECTED_BLOCK = "unexpected_block";
     /// A `tier` block inside another.
-    NESTED_TIER = "nested_tier";
+    pub NESTED_TIER = "nested_tier";
     /// A string without its closing quote.
-    UNCLOSED_STRING = "unclosed_string";
+    pub UNCLOSED_STRING = "unclosed_string";
     /// An escape that strings do not have.
-    BAD_ESCAPE = "bad_escape";
+    pub BAD_ESCAPE = "bad_escape";
     /// Two arguments without a blank between them.
-    MISSING_BLANK = "missing_blank";
+    pub MISSING_BLANK = "missing_blank";
     /// An argument is missing.
-    MISSING_ARGUMENT = "missing_argument";
+    pub MISSING_ARGUMENT = "missing_argument";
     /// An argument of the wrong kind, or one too many.
-    UNEXPECTED_ARGUMENT = "unexpected_argument";
+    pub UNEXPECTED_ARGUMENT = "unexpected_argument";
     /// A name with characters that names do not have.
-    BAD_NAME = "bad_name";
+    pub BAD_NAME = "bad_name";
     /// A glob without quotes, or its `!` outside them.
-    UNQUOTED_GLOB = "unquoted_glob";
+    pub UNQUOTED_GLOB = "unquoted_glob";
     /// No blank after the `:` of a check, or one before it.
-    CHECK_COLON = "check_colon";
+    pub CHECK_COLON = "check_colon";
     /// A shell operator in a command.
-    COMMAND_OPERATOR = "command_operator";
+    pub COMMAND_OPERATOR = "command_operator";
     /// An expansion in a command.
-    COMMAND_EXPANSION = "command_expansion";
+    pub COMMAND_EXPANSION = "command_expansion";
     /// A shell builtin in a command.
-    COMMAND_BUILTIN = "command_builtin";
+    pub COMMAND_BUILTIN = "command_builtin";
     /// A quote in a command that is not closed, or a wrong escape.
-    COMMAND_QUOTE = "command_quote";
+    pub COMMAND_QUOTE = "command_quote";
     /// A command without a word.
-    COMMAND_EMPTY = "command_empty";
+    pub COMMAND_EMPTY = "command_empty";
     /// A `fix` without a command.
-    MISSING_COMMAND = "missing_command";
+    pub MISSING_COMMAND = "missing_command";
     /// A command's first word can be no program.
-    COMMAND_PROGRAM = "command_program";
+    pub COMMAND_PROGRAM = "command_program";
     /// `{changed}` as part of a word.
-    CHANGED_IN_WORD = "changed_in_word";
+    pub CHANGED_IN_WORD = "changed_in_word";
     /// `{changed}` after `shell`.
-    CHANGED_IN_SHELL = "changed_in_shell";
+    pub CHANGED_IN_SHELL = "changed_in_shell";
     /// A `{name}` that has no value; a warning where it is a part of a word.
-    UNKNOWN_HOLE = "unknown_hole";
+    pub UNKNOWN_HOLE = "unknown_hole";
     /// A hole where no value can be.
-    HOLE_PLACE = "hole_place";
+    pub HOLE_PLACE = "hole_place";
     /// A `ready` that does not say when a service is.
-    READY_FORM = "ready_form";
+    pub READY_FORM = "ready_form";
     /// The first line of an `each` that is not written as one.
-    EACH_HEAD = "each_head";
+    pub EACH_HEAD = "each_head";
     /// A row of an `each` with another number of values than it has names.
-    EACH_ROW = "each_row";
+    pub EACH_ROW = "each_row";
     /// A glob in the place of a value.
-    EACH_GLOB = "each_glob";
+    pub EACH_GLOB = "each_glob";
     /// A name of an `each` that means something else.
-    EACH_RESERVED = "each_reserved";
+    pub EACH_RESERVED = "each_reserved";
     /// A name of an `each` that one around it has, too.
-    EACH_SHADOWS = "each_shadows";
+    pub EACH_SHADOWS = "each_shadows";
     /// A statement that cannot be in an `each`.
-    EACH_HOLDS = "each_holds";
+    pub EACH_HOLDS = "each_holds";
     /// `each` blocks inside each other, more than the cap.
-    EACH_DEPTH = "each_depth";
+    pub EACH_DEPTH = "each_depth";
     /// An unquoted glob in a command (a warning).
-    COMMAND_GLOB = "command_glob";
+    pub COMMAND_GLOB = "command_glob";
     /// After `NAME:`, a verb in the place of the program (a warning).
-    VERB_AS_PROGRAM = "verb_as_program";
+    pub VERB_AS_PROGRAM = "verb_as_program";
     /// A duration that cannot be read.
-    BAD_DURATION = "bad_duration";
+    pub BAD_DURATION = "bad_duration";
     /// A size or a range of sizes that cannot be read.
-    BAD_SIZE = "bad_size";
+    pub BAD_SIZE = "bad_size";
     /// A number that cannot be read or is out of range.
-    BAD_NUMBER = "bad_number";
+    pub BAD_NUMBER = "bad_number";
     /// A word that is not among the allowed ones.
-    UNKNOWN_WORD = "unknown_word";
+    pub UNKNOWN_WORD = "unknown_word";
     /// A glob that excludes where globs only select.
-    EXCLUDING_GLOB = "excluding_glob";
+    pub EXCLUDING_GLOB = "excluding_glob";
     /// A variable name or a pattern for variable names that cannot be one.
-    BAD_VARIABLE = "bad_variable";
+    pub BAD_VARIABLE = "bad_variable";
 }
 
 /// Shows text of the user in backticks: made harmless, and cut when it is long.

@@ -107,26 +107,22 @@ fn read_json(text: &str) -> Result<Plan, DocumentError> {
     }
     let fault = |error: &serde_json::Error| {
         let code = if error.is_data() { DOCUMENT } else { SYNTAX };
-        let fault = DocumentError::new(
-            code,
-            format!("this is no plan: {}", visible(words(error).as_bytes())),
-            None,
-        );
-        fault.at(place(text, error))
+        let message = format!("this is no plan: {}", visible(words(error).as_bytes()));
+        PlanError::new(code, message, None).at(place(text, error))
     };
     if let Err(found) = conflicts(text) {
         let help = Some("settle the conflict, or make the plan again".to_owned());
-        return Err(DocumentError::new(CONFLICT, found.message, help).at(found.span));
+        return Err(PlanError::new(CONFLICT, found.message, help).at(found.span));
     }
     match serde_json::from_str::<Versioned>(text) {
         Ok(Versioned { version }) if version.as_u64().is_some_and(is_known) => {}
-        Ok(Versioned { version }) => return Err(other_version(&version.to_string())),
+        Ok(Versioned { version }) => return Err(other_version(&version.to_string()).into()),
         Err(error) => return Err(fault(&error)),
     }
     // A name that occurs twice would show one value to a reader and another one to vplan.
     serde_json::from_str::<Once>(text).map_err(|e| fault(&e))?;
     let plan: Plan = serde_json::from_str(text).map_err(|e| fault(&e))?;
-    checked(&plan)?;
+    checked(&plan).map_err(PlanError::from)?;
     Ok(plan)
 }
 

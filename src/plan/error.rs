@@ -18,22 +18,6 @@ pub struct PlanError {
     pub help: Option<String>,
 }
 
-/// All codes of this room.
-pub const CODES: [&str; 12] = [
-    UNKNOWN_ROLE,
-    UNKNOWN_CHECK,
-    UNKNOWN_TAG,
-    BLANK_REASON,
-    SKIPPED_NEED,
-    BATCHED_REPORT,
-    DOCUMENT,
-    SYNTAX,
-    CONFLICT,
-    VERSION,
-    TAMPERED,
-    UNFIT,
-];
-
 /// The contract has no such role.
 pub const UNKNOWN_ROLE: &str = "vplan::plan::unknown_role";
 /// `--only`, `--skip` or `explain` name no check.
@@ -68,6 +52,12 @@ impl PlanError {
             message: message.into(),
             help,
         }
+    }
+
+    /// Gives it its place in a plan file.
+    pub(super) fn at(self, span: impl Into<Option<Span>>) -> DocumentError {
+        let span = span.into();
+        DocumentError { error: self, span }
     }
 
     /// Makes the error for an unknown name, with the nearest one or all known ones as help.
@@ -107,31 +97,14 @@ pub struct DocumentError {
     pub span: Option<Span>,
 }
 
-impl DocumentError {
-    pub(super) fn new(
-        code: &'static str,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) -> Self {
-        Self {
-            error: PlanError::new(code, message, help),
-            span: None,
-        }
-    }
-
-    /// Sets the place.
-    #[must_use]
-    pub(super) fn at(mut self, span: Span) -> Self {
-        self.span = Some(span);
-        self
+impl From<PlanError> for DocumentError {
+    fn from(error: PlanError) -> Self {
+        error.at(None)
     }
 }
 
-impl From<Unfit> for DocumentError {
+impl From<Unfit> for PlanError {
     fn from(unfit: Unfit) -> Self {
-        Self {
-            error: PlanError::new(unfit.code, unfit.message, unfit.help),
-            span: None,
-        }
+        Self::new(unfit.code, unfit.message, unfit.help)
     }
 }

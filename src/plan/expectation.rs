@@ -11,7 +11,7 @@ use super::error::PlanError;
 use super::explain::sentence;
 use super::facts::{Certainty, FactAnswer, Facts, Question};
 use super::prepared::Prepared;
-use super::request::{Boundary, Request, Risk};
+use super::request::Request;
 use super::select::ConditionResults;
 use super::{Omitted, Plan, Step};
 use coverage::{Blocks, Touched};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use vplan_base::span::Place;
 use vplan_base::word::{first_of, visible};
 use vplan_check::Kind;
-use vplan_contract::draft::{At, End, RiskLevel};
+use vplan_contract::draft::At;
 use vplan_contract::expect::{Assertion, AssertionKind, Expect};
 use vplan_contract::{CheckIndex, Contract, Sought};
 
@@ -98,19 +98,8 @@ pub fn request(expect: &Expect) -> Request {
     Request {
         role: expect.role.clone(),
         changed: expect.changed.clone(),
-        risk: match expect.risk {
-            Some(RiskLevel::Low) => Risk::Low,
-            Some(RiskLevel::High) => Risk::High,
-            Some(RiskLevel::Medium) | None => Risk::Medium,
-        },
-        boundaries: expect
-            .ends
-            .iter()
-            .map(|e| match e {
-                End::Milestone => Boundary::MilestoneEnd,
-                End::Run => Boundary::RunEnd,
-            })
-            .collect(),
+        risk: expect.risk.unwrap_or_default(),
+        boundaries: expect.ends.iter().copied().collect(),
         min_tier: expect.min_tier,
         explicit: expect.commands.clone(),
         ..Request::default()

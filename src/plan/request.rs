@@ -10,35 +10,9 @@ use vplan_base::folders::FolderAnswers;
 use vplan_base::jobs::Jobs;
 use vplan_base::name::{is_pattern, matches};
 use vplan_base::path::RepoPath;
+pub use vplan_base::vocabulary::{Boundary, RiskLevel as Risk};
 use vplan_check::confine::Confinement;
 use vplan_check::verb::CommandRequest;
-
-/// The risk of the change, as the caller assesses it.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    /// Does nothing.
-    Low,
-    /// Does nothing; the default.
-    #[default]
-    Medium,
-    /// Reaches tier 1.
-    High,
-}
-
-/// A boundary that a change completes.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Boundary {
-    /// A milestone: reaches tier 1.
-    MilestoneEnd,
-    /// The run: reaches tier 2.
-    RunEnd,
-}
 
 /// The source of checks.
 #[derive(

@@ -4,7 +4,7 @@ use super::Plan;
 use super::canonical::FIRST;
 use super::canonical::VERSION;
 use super::digest::digest;
-use super::error::{self, DocumentError, TAMPERED};
+use super::error::{self, PlanError, TAMPERED};
 use super::sound::{Unfit, sound};
 use vplan_base::word::visible;
 /// Whether plans of this version are read.
@@ -13,7 +13,7 @@ pub(crate) fn is_known(version: impl Into<i128>) -> bool {
 }
 
 /// Returns the error for a plan that another vplan wrote.
-pub(crate) fn other_version(version: &str) -> DocumentError {
+pub(crate) fn other_version(version: &str) -> PlanError {
     let newer = version.parse::<u64>().is_ok_and(|v| v > u64::from(VERSION));
     let message = format!("this plan has version {version}, known are {FIRST} and {VERSION}");
     let help = if newer {
@@ -21,7 +21,7 @@ pub(crate) fn other_version(version: &str) -> DocumentError {
     } else {
         "make the plan again"
     };
-    DocumentError::new(error::VERSION, message, Some(help.to_owned()))
+    PlanError::new(error::VERSION, message, Some(help.to_owned()))
 }
 
 /// Checks a plan from any source: it has the digest that it contains, and may be run.
@@ -45,10 +45,8 @@ pub(crate) fn checked(plan: &Plan) -> Result<(), Unfit> {
         Some(said) => {
             let help =
                 "it was changed after it was made; make it again from its contract and request";
-            return of_digest(
-                format!("the plan says its digest is {said}, but it is {actual}"),
-                Some(help),
-            );
+            let message = format!("the plan says its digest is {said}, but it is {actual}");
+            return of_digest(message, Some(help));
         }
         None => return of_digest("the plan has no digest".to_owned(), None),
     }

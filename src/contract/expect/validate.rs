@@ -158,51 +158,22 @@ impl KnownNames<'_> {
                 ExpectLine::Exists(paths) => {
                     for path in paths {
                         warn_of_glob("what `exists` names", &path.value, path.place, &mut wrong);
-                        expect.exists.extend(repo_path(
-                            "the path",
-                            &path.value,
-                            path.place,
-                            &mut wrong,
-                        ));
+                        let path = repo_path("the path", &path.value, path.place, &mut wrong);
+                        expect.exists.extend(path);
                     }
                 }
-                ExpectLine::Plan(names) => {
-                    expect.assertions.extend(self.assertion(
-                        AssertionKind::Plan,
+                ExpectLine::Assertion(kind, names) => {
+                    let names = self.names(names, closed, &mut wrong);
+                    expect.assertions.push(Assertion {
+                        kind: *kind,
                         names,
-                        entry.place,
-                        closed,
-                        &mut wrong,
-                    ));
-                }
-                ExpectLine::Runs(names) => {
-                    expect.assertions.extend(self.assertion(
-                        AssertionKind::Runs,
-                        names,
-                        entry.place,
-                        closed,
-                        &mut wrong,
-                    ));
-                }
-                ExpectLine::Skips(names) => {
-                    expect.assertions.extend(self.assertion(
-                        AssertionKind::Skips,
-                        names,
-                        entry.place,
-                        closed,
-                        &mut wrong,
-                    ));
+                        place: entry.place,
+                    });
                 }
             }
         }
         expect.changed = ChangeSet::new(files);
-        let asserted = draft.lines.iter().any(|l| {
-            matches!(
-                l.value,
-                ExpectLine::Plan(_) | ExpectLine::Runs(_) | ExpectLine::Skips(_)
-            )
-        });
-        if !asserted && !draft.broken {
+        if expect.assertions.is_empty() && !draft.broken {
             let message = format!("the test `{}` asserts nothing", visible(&expect.title));
             let label = "neither `plan` nor `runs` nor `skips`";
             let error = Diagnostic::at(EMPTY_EXPECT, message, expect.place, label);
@@ -231,14 +202,7 @@ impl KnownNames<'_> {
     }
 
     /// The names of an assertion. `closed`: every name must be that of a check.
-    fn assertion(
-        &self,
-        kind: AssertionKind,
-        names: &[At<String>],
-        place: Place,
-        closed: bool,
-        sink: &mut Diagnostics,
-    ) -> Option<Assertion> {
+    fn names(&self, names: &[At<String>], closed: bool, sink: &mut Diagnostics) -> Vec<At<String>> {
         let mut meant = Vec::with_capacity(names.len());
         for name in names {
             let is_pattern = is_pattern(&name.value);
@@ -260,11 +224,7 @@ impl KnownNames<'_> {
             }
             meant.extend(found);
         }
-        Some(Assertion {
-            kind,
-            names: meant,
-            place,
-        })
+        meant
     }
 }
 

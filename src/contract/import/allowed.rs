@@ -1,19 +1,17 @@
 //! Holds files of other repositories to what the importing file allows them: what confines a check is
 //! for its operator to widen, not for whoever writes a file elsewhere.
 
+use super::error::IMPORT_NOT_ALLOWED;
 use super::file::{File, FileIndex, Use};
 use crate::InclusionIndex;
 use crate::draft::{Allowance, Allowed, At, Draft, Setting, VerbDefaults, Written};
 use std::collections::BTreeSet;
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::index::Dense;
 use vplan_base::setting::Row;
 use vplan_base::span::Place;
 use vplan_base::word::visible;
 use vplan_check::confine::is_toolchain;
-
-/// A file of another repository widens what a check may do, and the importing file does not allow it.
-pub(super) const IMPORT_NOT_ALLOWED: Code = Code("vplan::contract::import_not_allowed");
 
 /// Returns what a setting widens that an importing file has to allow.
 fn widened(setting: &Setting) -> Option<Allowance> {

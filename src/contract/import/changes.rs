@@ -4,6 +4,7 @@
 //! named in a block is named as the imported file does; what is written in it is text of the
 //! importing file, and is in the scope of that.
 
+use super::error::{CHANGE_NEEDED, CHANGE_NOTHING, CHANGE_TWICE, CHANGE_UNKNOWN};
 use super::scope::Scope;
 use crate::InclusionIndex;
 use crate::draft::{
@@ -12,7 +13,7 @@ use crate::draft::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::Command;
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::name::{is_pattern, matches};
 use vplan_base::nearest::nearest;
 use vplan_base::setting::{Row, Takes, Unset};
@@ -20,15 +21,6 @@ use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId};
 use vplan_base::word::visible;
 use vplan_check::Kind;
-
-/// The block of an import names a check that the file does not have.
-pub(super) const CHANGE_UNKNOWN: Code = Code("vplan::contract::change_unknown");
-/// Two lines of such a block change the same.
-pub(super) const CHANGE_TWICE: Code = Code("vplan::contract::change_twice");
-/// A check that is taken out is needed by another.
-pub(super) const CHANGE_NEEDED: Code = Code("vplan::contract::change_needed");
-/// A line of such a block says what holds anyway.
-pub(super) const CHANGE_NOTHING: Code = Code("vplan::contract::change_nothing");
 
 /// The block of one import, and what it is about.
 pub(super) struct ImportBlock<'b> {

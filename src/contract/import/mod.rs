@@ -5,6 +5,7 @@
 
 mod allowed;
 mod changes;
+pub mod error;
 mod file;
 mod scope;
 pub mod source;
@@ -13,56 +14,23 @@ use super::InclusionIndex;
 use super::draft::{Changes, Draft, Extent, Import, Imported};
 use super::error::TOO_MANY_CHECKS;
 use super::selection::warn_of_glob;
+use error::{
+    BASE_IMPORTED, IMPORT_AT, IMPORT_DEPTH, IMPORT_FILES, IMPORT_SIZE, LINKED_IMPORTED,
+    MACHINE_IMPORTED, TOOLCHAIN_IMPORTED,
+};
+pub use error::{CODES, IMPORT_CYCLE};
 use file::Use;
 pub use file::{File, FileIndex};
 use scope::Scope;
-use source::IMPORT_SOURCE;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
-use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::index::{Dense, Index as _};
 use vplan_base::path::{PathError, RepoPath};
 use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId};
 use vplan_base::unit::show_size;
 use vplan_base::word::visible;
-
-/// The text after `at` is no directory of the repository.
-pub(crate) const IMPORT_AT: Code = Code("vplan::contract::import_at");
-/// Files that import each other.
-pub const IMPORT_CYCLE: Code = Code("vplan::contract::import_cycle");
-/// Imports inside imports, more than the cap.
-pub(crate) const IMPORT_DEPTH: Code = Code("vplan::contract::import_depth");
-/// More files than the cap.
-pub(crate) const IMPORT_FILES: Code = Code("vplan::contract::import_files");
-/// More uses of files than the cap, or more text than the cap.
-pub(crate) const IMPORT_SIZE: Code = Code("vplan::contract::import_size");
-/// A file that is imported says which branch changes are made for.
-pub(crate) const BASE_IMPORTED: Code = Code("vplan::contract::base_imported");
-/// A file that is imported says which folders a checkout has as links.
-pub(crate) const LINKED_IMPORTED: Code = Code("vplan::contract::linked_imported");
-/// A file that is imported says which toolchains decide.
-pub(crate) const TOOLCHAIN_IMPORTED: Code = Code("vplan::contract::toolchain_imported");
-/// A file that is imported says which machines there are.
-pub(crate) const MACHINE_IMPORTED: Code = Code("vplan::contract::machine_imported");
-/// All codes of this room.
-pub const CODES: [Code; 15] = [
-    allowed::IMPORT_NOT_ALLOWED,
-    changes::CHANGE_UNKNOWN,
-    changes::CHANGE_TWICE,
-    changes::CHANGE_NEEDED,
-    changes::CHANGE_NOTHING,
-    IMPORT_SOURCE,
-    IMPORT_AT,
-    IMPORT_CYCLE,
-    IMPORT_DEPTH,
-    IMPORT_FILES,
-    IMPORT_SIZE,
-    BASE_IMPORTED,
-    LINKED_IMPORTED,
-    TOOLCHAIN_IMPORTED,
-    MACHINE_IMPORTED,
-];
 
 /// The limits of imports. No contract and no operator raises these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

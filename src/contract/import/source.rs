@@ -1,15 +1,13 @@
 //! Parses the text after `import`: a file of this repository, one shipped with vplan, one of
 //! another repository.
 
+pub use super::error::IMPORT_SOURCE;
 use std::fmt;
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::origin::{GitOrigin, GitRef, check_url, is_ref_name};
 use vplan_base::path::{PathError, RepoPath};
 use vplan_base::span::Place;
 use vplan_base::word::{is_unsafe_to_show, visible};
-
-/// The text after `import` names nothing that can be imported.
-pub const IMPORT_SOURCE: Code = Code("vplan::contract::import_source");
 
 /// The source of a contract, resolved: two imports with one source name the same file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

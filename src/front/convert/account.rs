@@ -1,21 +1,31 @@
 //! The account of what a contract cannot express, and the codes of the messages about it.
 
-use vplan_base::diagnostic::Code;
 use vplan_base::span::Place;
 use vplan_base::word::visible;
 
-/// A value of another type than its key has.
-pub const WRONG_TYPE: Code = Code("vplan::convert::wrong_type");
-/// A value of the right type that its key does not take.
-pub const BAD_VALUE: Code = Code("vplan::convert::bad_value");
-/// A command without a word.
-pub const EMPTY_COMMAND: Code = Code("vplan::convert::empty_command");
-/// A command of a list that changes the commands after it, in a way that no contract can express.
-pub const SHELL_STATE: Code = Code("vplan::convert::shell_state");
-/// A command that no line of a contract can hold.
-pub const BAD_COMMAND: Code = Code("vplan::convert::bad_command");
-/// A name that two steps have.
-pub const DUPLICATE_STEP: Code = Code("vplan::convert::duplicate_step");
+vplan_base::codes! {
+    "vplan::convert::":
+    /// A value of another type than its key has.
+    pub WRONG_TYPE = "wrong_type";
+    /// A value of the right type that its key does not take.
+    pub BAD_VALUE = "bad_value";
+    /// A command without a word.
+    pub EMPTY_COMMAND = "empty_command";
+    /// A command that no line of a contract can hold.
+    pub BAD_COMMAND = "bad_command";
+    /// A command of a list that changes the commands after it, in a way that no contract can express.
+    pub SHELL_STATE = "shell_state";
+    /// A name that two steps have.
+    pub DUPLICATE_STEP = "duplicate_step";
+    /// The text is no TOML.
+    pub TOML = "toml";
+    /// The text is no YAML, or uses features that no configuration needs.
+    pub YAML = "yaml";
+    /// The file holds more than the cap, its aliases replaced.
+    pub TOO_LARGE = "too_large";
+    /// A key occurs twice in a mapping of YAML.
+    pub DUPLICATE_KEY = "duplicate_key";
+}
 
 vplan_base::words! {
     /// The weight of an item in the account.

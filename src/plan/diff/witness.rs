@@ -269,16 +269,11 @@ fn request(witness: &Witness) -> Request {
     Request {
         role: Some(witness.role.clone()),
         changed: ChangeSet::new(witness.files.iter().map(file).collect()),
-        risk: if witness.high {
-            Risk::High
-        } else {
-            Risk::Medium
+        risk: match witness.high {
+            true => Risk::High,
+            false => Risk::Medium,
         },
-        boundaries: witness
-            .end
-            .then_some(Boundary::RunEnd)
-            .into_iter()
-            .collect(),
+        boundaries: Vec::from_iter(witness.end.then_some(Boundary::RunEnd)),
         ..Request::default()
     }
 }

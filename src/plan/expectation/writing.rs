@@ -1,6 +1,6 @@
 //! Writes a request as a test, with assertions on its plan.
 
-use crate::request::{Boundary, Request, Risk};
+use crate::request::{Request, Risk};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::word::quote_string;
@@ -39,18 +39,13 @@ pub fn write_expect(
     if request.min_tier > 0 {
         line("tier", &request.min_tier.to_string());
     }
-    match request.risk {
-        Risk::Low => line("risk-level", "low"),
-        Risk::Medium => {}
-        Risk::High => line("risk-level", "high"),
+    if request.risk != Risk::Medium {
+        line("risk-level", request.risk.name());
     }
     let ends = request.sorted_boundaries();
     if !ends.is_empty() {
-        let word = |end: &Boundary| match end {
-            Boundary::MilestoneEnd => "milestone-end",
-            Boundary::RunEnd => "run-end",
-        };
-        line("at", &ends.iter().map(word).collect::<Vec<_>>().join(" "));
+        let words: Vec<&str> = ends.iter().map(|end| end.name()).collect();
+        line("at", &words.join(" "));
     }
     for command in &request.explicit {
         line("command", &quote_string(&command.to_text()));

@@ -238,7 +238,7 @@ impl Page<'_> {
         let mut about = vec![
             format!("role {}", visible(&request.role)),
             count(request.changed.len(), "changed file"),
-            format!("risk {}", word(&request.risk)),
+            format!("risk {}", request.risk),
         ];
         about.extend(request.boundaries.iter().map(word));
         if request.min_tier > 0 {

@@ -2,7 +2,7 @@
 //! its place.
 
 use super::super::Plan;
-use super::super::error::{CONFLICT, DOCUMENT, DocumentError, SYNTAX};
+use super::super::error::{CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX};
 use super::super::validity::{checked, is_known, other_version};
 use super::text::{Node, NodeEntry, Value, parse};
 use super::write::LIST;
@@ -24,7 +24,7 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
             false => (SYNTAX, None),
         };
         let help = help.map(str::to_owned);
-        DocumentError::new(code, found.message, help).at(found.span)
+        PlanError::new(code, found.message, help).at(found.span)
     })?;
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
@@ -35,14 +35,14 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
         _ => {
             let message = "this is no plan: it does not say its version";
             let help = Some("`vplan plan -o FILE` writes one".to_owned());
-            return Err(DocumentError::new(DOCUMENT, message, help));
+            return Err(PlanError::new(DOCUMENT, message, help).into());
         }
     }
     match Plan::deserialize(Reader(TextPart::Document(&nodes))) {
         Ok(plan) => Ok((plan, nodes)),
         Err(fault) => {
-            let error = DocumentError::new(DOCUMENT, fault.message, fault.help);
-            Err(fault.span.map_or(error.clone(), |span| error.at(span)))
+            let error = PlanError::new(DOCUMENT, fault.message, fault.help);
+            Err(error.at(fault.span))
         }
     }
 }
@@ -77,11 +77,8 @@ pub fn from_kdl(text: &str) -> Result<Plan, DocumentError> {
         (None, Some(field)) => find(&nodes, field).cloned(),
         (None, None) => None,
     };
-    let error = DocumentError::from(unfit);
-    Err(match found {
-        Some(node) => error.at(Reader(TextPart::Node(&node)).span()),
-        None => error,
-    })
+    let span = found.map(|node| Reader(TextPart::Node(&node)).span());
+    Err(PlanError::from(unfit).at(span))
 }
 
 /// An error in a node.
