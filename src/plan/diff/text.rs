@@ -12,64 +12,77 @@ use vplan_base::word::visible;
 /// The longest value that a line shows, in characters.
 const LONGEST: usize = 100;
 
+/// A text that grows line by line.
+struct Lines<'a> {
+    style: &'a dyn Style,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, indent: usize, line: &str) {
+        let _ = writeln!(self.text, "{:indent$}{line}", "");
+    }
+
+    fn painted(&mut self, indent: usize, mark: Mark, line: &str) {
+        self.add(indent, &self.style.paint(mark, line));
+    }
+
+    /// Adds a line of what one side has and the other has not.
+    fn signed(&mut self, mark: Mark, sign: char, what: &str) {
+        self.painted(2, mark, &format!("{sign} {what}"));
+    }
+
+    fn heading(&mut self, what: &str, name: &str) {
+        let name = self.style.paint(Mark::Id, &visible(name));
+        self.add(2, &format!("{what} {name}"));
+    }
+}
+
 /// Formats a comparison of contracts.
 #[must_use]
 pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
-    let mut text = String::new();
+    let text = String::new();
+    let mut out = Lines { style, text };
     let mut told = BTreeSet::new();
     for class in Class::ALL {
-        let list: Vec<&Difference> = diff
-            .differences
-            .iter()
-            .filter(|d| d.class == class)
-            .collect();
+        let list = diff.differences.iter().filter(|d| d.class == class);
+        let list: Vec<&Difference> = list.collect();
         if list.is_empty() {
             continue;
         }
-        let _ = writeln!(text, "{}", style.paint(mark(class), heading(class)));
+        out.painted(0, mark(class), heading(class));
         for same in list.chunk_by(|a, b| is_row_of_same(a, b)) {
-            one(same, style, &mut text);
+            one(same, &mut out);
             // A request is shown at the first difference that it explains; that of the first row
             // represents the others.
             let request = (same.first())
                 .and_then(|difference| difference.request)
                 .filter(|_| matches!(class, Class::Weakens | Class::Strengthens));
             if let Some((number, asked)) = request.and_then(|n| Some((n, diff.requests.get(n)?))) {
+                let name = format!("request {}", number + 1);
                 if told.insert(number) {
-                    let _ = writeln!(
-                        text,
-                        "    {}",
-                        style.paint(Mark::Dim, &format!("request {}:", number + 1))
-                    );
+                    out.painted(4, Mark::Dim, &format!("{name}:"));
                     for line in test(asked).lines() {
-                        let _ = writeln!(text, "      {}", style.paint(Mark::Command, line));
+                        out.painted(6, Mark::Command, line);
                     }
                 } else {
-                    let _ = writeln!(
-                        text,
-                        "    {}",
-                        style.paint(Mark::Dim, &format!("request {} shows it", number + 1))
-                    );
+                    out.painted(4, Mark::Dim, &format!("{name} shows it"));
                 }
             }
         }
-        text.push('\n');
+        out.add(0, "");
     }
-    let _ = writeln!(text, "{}", summary(diff));
-    text
+    out.add(0, &summary(diff));
+    out.text
 }
 
 /// Formats a request as a test, or as a comment when it cannot be one.
 fn test(asked: &DifferingRequest) -> String {
     asked.expect.clone().unwrap_or_else(|| {
-        let files = asked
-            .changed
-            .iter()
-            .map(|f| format!("# changed {}\n", visible(f.to_named())));
-        format!(
-            "# no test can name this path: it is not UTF-8\n{}",
-            files.collect::<String>()
-        )
+        let files = asked.changed.iter();
+        let files = files.map(|f| format!("# changed {}\n", visible(f.to_named())));
+        let files: String = files.collect();
+        format!("# no test can name this path: it is not UTF-8\n{files}")
     })
 }
 
@@ -79,26 +92,23 @@ pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
         return "the contracts mean the same".to_owned();
     }
-    let words = Class::ALL
-        .iter()
-        .map(|class| (diff.count(*class), class))
-        .filter(|(count, _)| *count > 0);
+    let words = Class::ALL.map(|class| (diff.count(class), class)).into_iter();
     let accepted = diff.differences.iter().filter(|d| d.accepted).count();
-    let words: Vec<String> = words
-        .map(|(count, class)| match class {
+    let word = |(count, class)| {
+        let end = if count == 1 { "s" } else { "" };
+        match class {
             Class::Undecided if accepted > 0 => {
                 format!("{count} not decided ({accepted} accepted)")
             }
-            Class::Weakens => format!("{count} weaken{}", if count == 1 { "s" } else { "" }),
+            Class::Weakens => format!("{count} weaken{end}"),
             Class::Undecided => format!("{count} not decided"),
-            Class::Strengthens => {
-                format!("{count} strengthen{}", if count == 1 { "s" } else { "" })
-            }
+            Class::Strengthens => format!("{count} strengthen{end}"),
             Class::Changes => format!("{count} other"),
             Class::Cosmetic => format!("{count} cosmetic"),
-        })
-        .collect();
-    words.join(", ")
+        }
+    };
+    let words = words.filter(|(count, _)| *count > 0).map(word);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn heading(class: Class) -> &'static str {
@@ -132,7 +142,7 @@ fn is_row_of_same(a: &Difference, b: &Difference) -> bool {
 const NAMED: usize = 6;
 
 /// Writes a difference of some checks of one definition, most often of one.
-fn one(same: &[&Difference], style: &dyn Style, text: &mut String) {
+fn one(same: &[&Difference], out: &mut Lines<'_>) {
     let Some((difference, others)) = same.split_first() else {
         return;
     };
@@ -151,26 +161,20 @@ fn one(same: &[&Difference], style: &dyn Style, text: &mut String) {
         (None, Some(new)) => format!("nothing -> {}", place(new)),
         (None, None) => String::new(),
     };
-    let _ = writeln!(
-        text,
-        "  {}: {}",
-        style.paint(Mark::Id, &subject),
-        difference.what
-    );
+    let subject = out.style.paint(Mark::Id, &subject);
+    out.add(2, &format!("{subject}: {}", difference.what));
     if let Some(why) = &difference.why {
-        let _ = writeln!(text, "    {why}");
+        out.add(4, why);
     }
     if !places.is_empty() {
-        let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &places));
+        out.painted(4, Mark::Dim, &places);
     }
     match &difference.accept {
-        Some(_) if difference.accepted => {
-            let _ = writeln!(text, "    {}", style.paint(Mark::Good, "accepted"));
-        }
+        Some(_) if difference.accepted => out.painted(4, Mark::Good, "accepted"),
         Some(accept) => {
             let value = quote(&accept.to_string().into());
             let way = format!("a maintainer accepts it with --accept {value}");
-            let _ = writeln!(text, "    {}", style.paint(Mark::Dim, &way));
+            out.painted(4, Mark::Dim, &way);
         }
         None => {}
     }
@@ -180,106 +184,74 @@ fn one(same: &[&Difference], style: &dyn Style, text: &mut String) {
 #[must_use]
 pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     if diff.equal {
-        let digest = diff
-            .new
-            .as_ref()
-            .map_or(String::new(), |d| format!(": {d}"));
+        let digest = diff.new.as_ref();
+        let digest = digest.map_or(String::new(), |d| format!(": {d}"));
         return format!("the plans are the same{digest}\n");
     }
-    let mut text = String::new();
+    let text = String::new();
+    let mut out = Lines { style, text };
     if let (Some(old), Some(new)) = (&diff.old, &diff.new) {
-        let _ = writeln!(
-            text,
-            "{}",
-            style.paint(Mark::Dim, &format!("{old} -> {new}"))
-        );
+        out.painted(0, Mark::Dim, &format!("{old} -> {new}"));
     }
-    members("step", &diff.steps, style, &mut text);
+    members("step", &diff.steps, &mut out);
     for changed in &diff.reasons {
-        heading_of("reasons of", &changed.name, style, &mut text);
+        out.heading("reasons of", &changed.name);
         for field in &changed.fields {
-            let (old, new) = (reasons(field.old.as_ref()), reasons(field.new.as_ref()));
-            old.iter()
-                .filter(|r| !new.contains(r))
-                .for_each(|r| line(&mut text, style, Mark::Bad, '-', r));
-            new.iter()
-                .filter(|r| !old.contains(r))
-                .for_each(|r| line(&mut text, style, Mark::Good, '+', r));
+            let [old, new] = [&field.old, &field.new].map(|side| reasons(side.as_ref()));
+            for lost in old.iter().filter(|r| !new.contains(r)) {
+                out.signed(Mark::Bad, '-', lost);
+            }
+            for gained in new.iter().filter(|r| !old.contains(r)) {
+                out.signed(Mark::Good, '+', gained);
+            }
             if old.len() == new.len() && old.iter().all(|r| new.contains(r)) {
-                let _ = writeln!(text, "    in another order");
+                out.add(4, "in another order");
             }
         }
     }
-    members("left out", &diff.omitted, style, &mut text);
-    members("tier", &diff.tiers, style, &mut text);
-    members("fact", &diff.facts, style, &mut text);
+    members("left out", &diff.omitted, &mut out);
+    members("tier", &diff.tiers, &mut out);
+    members("fact", &diff.facts, &mut out);
     diff.other
         .iter()
-        .for_each(|field| one_field(field, "  ", &mut text));
+        .for_each(|field| one_field(field, 2, &mut out));
     let counts = [
         (diff.steps.added.len(), "added"),
         (diff.steps.removed.len(), "removed"),
         (diff.steps.changed.len(), "changed"),
         (diff.steps.moved.len(), "moved"),
     ];
-    let counts: Vec<String> = counts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| format!("{n} {word}"))
-        .collect();
-    let steps = if counts.is_empty() {
-        "the same".to_owned()
-    } else {
-        counts.join(", ")
+    let counts = counts.iter().filter(|(n, _)| *n > 0);
+    let counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+    let steps = match counts.is_empty() {
+        true => "the same".to_owned(),
+        false => counts.join(", "),
     };
-    let _ = writeln!(text, "\nsteps: {steps}");
-    text
+    out.add(0, &format!("\nsteps: {steps}"));
+    out.text
 }
 
-fn members(what: &str, members: &Members, style: &dyn Style, text: &mut String) {
+fn members(what: &str, members: &Members, out: &mut Lines<'_>) {
     let named = |name: &String| format!("{what} {}", visible(name));
-    members
-        .removed
-        .iter()
-        .for_each(|name| line(text, style, Mark::Bad, '-', &named(name)));
-    members
-        .added
-        .iter()
-        .for_each(|name| line(text, style, Mark::Good, '+', &named(name)));
-    for Changed { fields, name } in &members.changed {
-        heading_of(what, name, style, text);
-        fields
-            .iter()
-            .for_each(|field| one_field(field, "    ", text));
+    for name in &members.removed {
+        out.signed(Mark::Bad, '-', &named(name));
     }
-    members.moved.iter().for_each(|name| {
-        line(
-            text,
-            style,
-            Mark::Warn,
-            '~',
-            &format!("{} moved", named(name)),
-        )
-    });
+    for name in &members.added {
+        out.signed(Mark::Good, '+', &named(name));
+    }
+    for Changed { fields, name } in &members.changed {
+        out.heading(what, name);
+        fields.iter().for_each(|field| one_field(field, 4, out));
+    }
+    for name in &members.moved {
+        out.signed(Mark::Warn, '~', &format!("{} moved", named(name)));
+    }
 }
 
-fn heading_of(what: &str, name: &str, style: &dyn Style, text: &mut String) {
-    let _ = writeln!(text, "  {what} {}", style.paint(Mark::Id, &visible(name)));
-}
-
-fn line(text: &mut String, style: &dyn Style, mark: Mark, sign: char, what: &str) {
-    let _ = writeln!(text, "  {}", style.paint(mark, &format!("{sign} {what}")));
-}
-
-fn one_field(field: &Field, indent: &str, text: &mut String) {
+fn one_field(field: &Field, indent: usize, out: &mut Lines<'_>) {
     let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), shown);
-    let _ = writeln!(
-        text,
-        "{indent}{} {} -> {}",
-        field.field,
-        side(&field.old),
-        side(&field.new)
-    );
+    let (old, new) = (side(&field.old), side(&field.new));
+    out.add(indent, &format!("{} {old} -> {new}", field.field));
 }
 
 /// Formats a value on one line, cut when it is long.
@@ -292,10 +264,6 @@ fn shown(value: &Value) -> String {
 }
 
 fn reasons(value: Option<&Value>) -> Vec<String> {
-    value
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(shown)
-        .collect()
+    let list = value.and_then(Value::as_array);
+    list.into_iter().flatten().map(shown).collect()
 }

@@ -57,9 +57,21 @@ pub(super) struct Solver<'a> {
 /// A request with its result.
 struct Case {
     witness: Witness,
-    /// Units of the older contract that the newer one does not require, and the other way round.
+    found: Found,
+}
+
+/// Units of the older contract that the newer one does not require, and the other way round.
+struct Found {
     lost: Missed,
     gained: Missed,
+}
+
+impl Found {
+    /// Whether the newer contract requires less of a unit; `reverse`: the older one.
+    fn has(&self, unit: UnitIndex, reverse: bool) -> bool {
+        let side = if reverse { &self.gained } else { &self.lost };
+        side.contains_key(&unit)
+    }
 }
 
 /// The result of checking a claim by compiling.
@@ -90,31 +102,21 @@ impl<'a> Solver<'a> {
     /// Checks whether the newer contract requires less of a unit of the older one; `reverse`: the
     /// older one of the newer one's.
     pub fn rule(&mut self, witness: &Witness, unit: UnitIndex, reverse: bool) -> Verdict {
-        let of = |case: &Case| {
-            if reverse {
-                case.gained.contains_key(&unit)
-            } else {
-                case.lost.contains_key(&unit)
-            }
-        };
-        if let Some(known) = self.shown.iter().position(of) {
+        let is_shown = |case: &Case| case.found.has(unit, reverse);
+        if let Some(known) = self.shown.iter().position(is_shown) {
             return Verdict::Shown(known);
         }
-        let Some((lost, gained)) = self.compare(witness) else {
+        let Some(found) = self.compare(witness) else {
             return Verdict::Open;
         };
-        let held = if reverse { &gained } else { &lost };
-        if !held.contains_key(&unit) {
+        if !found.has(unit, reverse) {
             return Verdict::False;
         }
         if self.shown.len() == SHOWN {
             return Verdict::True;
         }
-        let mut case = Case {
-            witness: witness.clone(),
-            lost,
-            gained,
-        };
+        let witness = witness.clone();
+        let mut case = Case { witness, found };
         self.shrink(&mut case, unit, reverse);
         self.shown.push(case);
         Verdict::Shown(self.shown.len() - 1)
@@ -124,18 +126,10 @@ impl<'a> Solver<'a> {
     fn shrink(&mut self, case: &mut Case, unit: UnitIndex, reverse: bool) {
         let mut index = 0;
         while case.witness.files.len() > 1 && index < case.witness.files.len() {
-            let mut less = case.witness.clone();
-            less.files.remove(index);
-            match self.compare(&less) {
-                Some((lost, gained))
-                    if (if reverse { &gained } else { &lost }).contains_key(&unit) =>
-                {
-                    *case = Case {
-                        witness: less,
-                        lost,
-                        gained,
-                    };
-                }
+            let mut witness = case.witness.clone();
+            witness.files.remove(index);
+            match self.compare(&witness) {
+                Some(found) if found.has(unit, reverse) => *case = Case { witness, found },
                 Some(_) => index += 1,
                 None => return,
             }
@@ -144,7 +138,7 @@ impl<'a> Solver<'a> {
 
     /// Returns the units that only the older contract requires, and those that only the newer one
     /// does.
-    fn compare(&mut self, witness: &Witness) -> Option<(Missed, Missed)> {
+    fn compare(&mut self, witness: &Witness) -> Option<Found> {
         self.work += self.old.checks.len() + self.new.checks.len() + 100;
         if self.work > WORK {
             return None;
@@ -154,13 +148,11 @@ impl<'a> Solver<'a> {
         let (old, new) = self.prepared.get_or_insert_with(prepare);
         let old = planned(self.old, old, &request, witness, &self.pairs.old.by_id)?;
         let new = planned(self.new, new, &request, witness, &self.pairs.new.by_id)?;
-        let lost = missed(&old, &new, &self.pairs.to_new, |unit, _| {
-            self.pairs.hands_over(unit)
-        });
-        let gained = missed(&new, &old, &self.pairs.to_old, |_, partner| {
-            self.pairs.hands_over(partner)
-        });
-        Some((lost, gained))
+        let pairs = self.pairs;
+        Some(Found {
+            lost: missed(&old, &new, &pairs.to_new, |unit, _| pairs.hands_over(unit)),
+            gained: missed(&new, &old, &pairs.to_old, |_, unit| pairs.hands_over(unit)),
+        })
     }
 
     /// Returns the requests as they are printed.
@@ -179,77 +171,52 @@ fn missed(
     counts: impl Fn(UnitIndex, UnitIndex) -> bool,
 ) -> Missed {
     let is_less = |unit: UnitIndex, words: &BTreeSet<Word>| {
-        let partner = partners
-            .get(&unit)
-            .and_then(|p| Some((*p, theirs.units.get(p)?)));
+        let partner = partners.get(&unit);
+        let partner = partner.and_then(|p| Some((*p, theirs.units.get(p)?)));
         partner
             .is_none_or(|(partner, (_, others))| counts(unit, partner) && !words.is_subset(others))
     };
-    let missed = mine
-        .units
-        .iter()
-        .filter(|(unit, (_, words))| is_less(**unit, words));
-    missed
-        .map(|(unit, (name, _))| {
-            (
-                *unit,
-                Name {
-                    name: name.clone(),
-                    alone: !theirs.names.contains(name),
-                },
-            )
-        })
-        .collect()
+    let name = |name: &String| Name {
+        name: name.clone(),
+        alone: !theirs.names.contains(name),
+    };
+    let missed = mine.units.iter();
+    let missed = missed.filter(|(unit, (_, words))| is_less(**unit, words));
+    missed.map(|(unit, (own, _))| (*unit, name(own))).collect()
 }
 
 fn differing_request(case: &Case) -> DifferingRequest {
     let request = request(&case.witness);
-    let exists: BTreeSet<RepoPath> = case
-        .witness
-        .exists
-        .iter()
-        .filter(|(_, is)| **is)
-        .map(|(path, _)| path.clone())
-        .collect();
+    let Found { lost, gained } = &case.found;
+    let exists = case.witness.exists.iter().filter(|(_, is)| **is);
+    let exists: BTreeSet<RepoPath> = exists.map(|(path, _)| path.clone()).collect();
     // The side whose difference a test can show is shown.
     let can_tell = |missed: &Missed| missed.values().any(|n| n.alone);
-    let is_newer = !can_tell(&case.lost) && (can_tell(&case.gained) || case.lost.is_empty());
-    let (side, missed) = if is_newer {
-        ("newer", &case.gained)
-    } else {
-        ("older", &case.lost)
+    let is_newer = !can_tell(lost) && (can_tell(gained) || lost.is_empty());
+    let (side, missed) = match is_newer {
+        true => ("newer", gained),
+        false => ("older", lost),
     };
-    let told: Vec<&Name> = missed
-        .values()
-        .filter(|n| n.alone || !can_tell(missed))
-        .collect();
+    let told = missed.values().filter(|n| n.alone || !can_tell(missed));
+    let told: Vec<&Name> = told.collect();
     let first = told.first().map(|n| n.name.as_str()).unwrap_or_default();
-    let title = if can_tell(missed) {
-        format!(
-            "only the {side} contract runs {first}{}",
-            and_more(told.len().saturating_sub(1))
-        )
-    } else {
-        format!(
-            "the {side} contract runs {first}{} with more files",
-            and_more(told.len().saturating_sub(1))
-        )
+    let more = and_more(told.len().saturating_sub(1));
+    let title = match can_tell(missed) {
+        true => format!("only the {side} contract runs {first}{more}"),
+        false => format!("the {side} contract runs {first}{more} with more files"),
     };
     let runs: Vec<String> = told.iter().take(NAMED).map(|n| n.name.clone()).collect();
     let names = |missed: &Missed| {
-        missed
-            .values()
-            .take(NAMED)
-            .map(|n| n.name.clone())
-            .collect()
+        let names = missed.values().take(NAMED);
+        names.map(|n| n.name.clone()).collect()
     };
     DifferingRequest {
         changed: request.changed.files().to_vec(),
         expect: write_expect(&title, &request, &exists, AssertionKind::Runs, &runs),
         exists: exists.into_iter().collect(),
-        gained: names(&case.gained),
+        gained: names(gained),
         high_risk: case.witness.high,
-        lost: names(&case.lost),
+        lost: names(lost),
         role: case.witness.role.clone(),
         run_end: case.witness.end,
     }
@@ -260,10 +227,9 @@ fn request(witness: &Witness) -> Request {
     let gone = |sample: &Sample| !sample.must_exist && witness.is_gone(&sample.path);
     let file = |sample: &Sample| ChangedFile {
         path: sample.path.clone(),
-        status: if gone(sample) {
-            Status::Deleted
-        } else {
-            Status::Modified
+        status: match gone(sample) {
+            true => Status::Deleted,
+            false => Status::Modified,
         },
     };
     Request {
