@@ -42,69 +42,46 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         out.line(&format!("base {}", quote(&base.value)));
     }
     if !draft.linked.is_empty() {
-        let paths: Vec<_> = draft.linked.iter().map(|path| quote(&path.value)).collect();
-        out.line(&format!("linked {}", paths.join(" ")));
+        out.line(&format!("linked {}", strings(&draft.linked)));
     }
     if !comments.head.is_empty() {
         out.gap();
         out.comments(&comments.head);
     }
-    out.section(
-        draft
-            .paths
-            .iter()
-            .map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))),
-    );
+    let paths = draft.paths.iter();
+    out.section(paths.map(|p| format!("paths {} = {}", p.name.value, sels(&p.items))));
     out.block("defaults", &settings(&draft.defaults, false));
     for block in &draft.verb_defaults {
         let head = format!("defaults {}", block.verb.verb());
         out.block(&head, &settings(&block.settings, false));
     }
     for service in &draft.services {
-        out.block(
-            &format!("service {}", service.name.value),
-            &service_lines(service),
-        );
+        let head = format!("service {}", service.name.value);
+        out.block(&head, &service_lines(service));
     }
     out.entries(draft, comments);
     out.risks(draft, comments);
-    out.section(draft.sequences.iter().map(|s| {
-        let group = |g: &At<Group>| match &g.value {
-            Group::Rest => "*".to_owned(),
-            Group::Names(names) => names
-                .iter()
-                .map(|n| n.value.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-        };
-        format!(
-            "sequence {}",
-            s.groups.iter().map(group).collect::<Vec<_>>().join(" -> ")
-        )
-    }));
+    let group = |group: &At<Group>| match &group.value {
+        Group::Rest => "*".to_owned(),
+        Group::Names(names) => joined(names, ", ", |name| name.value.clone()),
+    };
+    let sequences = draft.sequences.iter();
+    out.section(sequences.map(|s| format!("sequence {}", joined(&s.groups, " -> ", group))));
     for role in &draft.roles {
-        let only = role
-            .only
-            .iter()
-            .map(|o| format!("only {}", words(&o.value)));
-        let most = role
-            .max_checks
-            .iter()
-            .map(|m| format!("max-checks {}", m.value));
-        out.always_block(
-            &format!("role {}", role.name.value),
-            &only.chain(most).collect::<Vec<_>>(),
-        );
+        let only = role.only.iter();
+        let only = only.map(|o| format!("only {}", words(&o.value)));
+        let most = role.max_checks.iter();
+        let lines = only.chain(most.map(|m| format!("max-checks {}", m.value)));
+        let head = format!("role {}", role.name.value);
+        out.always_block(&head, &lines.collect::<Vec<_>>());
     }
     let limit = |l: &At<Limit>| match l.value {
         Limit::Budget(ms) => format!("budget {}", show_duration(ms)),
         Limit::MaxChecks(n) => format!("max-checks {n}"),
         Limit::Jobs(n) => format!("jobs {n}"),
     };
-    out.block(
-        "limits",
-        &sorted(draft.limits.iter().map(limit), Context::Limits),
-    );
+    let limits = draft.limits.iter().map(limit);
+    out.block("limits", &sorted(limits, Context::Limits));
     let scope = |s: &At<Scope>| match &s.value {
         Scope::Allow(items) => format!("allow {}", sels(items)),
         Scope::Deny(items) => format!("deny {}", sels(items)),
@@ -115,10 +92,8 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         Recover::Only(rules) => format!("only {}", words(rules)),
         Recover::Contract => "contract".to_owned(),
     };
-    out.block(
-        "recover",
-        &draft.recover.iter().map(recover).collect::<Vec<_>>(),
-    );
+    let recover: Vec<String> = draft.recover.iter().map(recover).collect();
+    out.block("recover", &recover);
     let gate = |g: &At<Gate>| match &g.value {
         Gate::Confirmations(n) => format!("confirmations {n}"),
         Gate::Retries(n) => format!("retries {n}"),
@@ -131,11 +106,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         let lines: Vec<String> = format.lines.iter().map(format_line).collect();
         out.always_block(&format!("format {}", format.name.value), &lines);
     }
-    out.section(
-        draft.toolchains.iter().map(|(name, command)| {
-            format!("toolchain {}: {}", name.value, command.value.to_text())
-        }),
-    );
+    out.section(draft.toolchains.iter().map(|(name, command)| {
+        let command = command.value.to_text();
+        format!("toolchain {}: {command}", name.value)
+    }));
     for machine in &draft.machines {
         let property = |line: &At<(String, String)>| {
             let (name, value) = &line.value;
@@ -144,12 +118,8 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         let lines = sorted(machine.properties.iter().map(property), Context::Machine);
         out.always_block(&format!("machine {}", machine.name.value), &lines);
     }
-    out.section(
-        draft
-            .judge_with
-            .iter()
-            .map(|c| format!("judge-with {}", c.value.to_text())),
-    );
+    let judges = draft.judge_with.iter();
+    out.section(judges.map(|c| format!("judge-with {}", c.value.to_text())));
     if !comments.end.is_empty() {
         out.gap();
         out.comments(&comments.end);
@@ -192,12 +162,10 @@ impl Printer {
 
     fn comments(&mut self, lines: &[String]) {
         for line in lines {
-            let line = visible(line);
-            self.line(&if line.is_empty() {
-                "#".to_owned()
-            } else {
-                format!("# {line}")
-            });
+            match visible(line).as_str() {
+                "" => self.line("#"),
+                line => self.line(&format!("# {line}")),
+            }
         }
     }
 
@@ -246,25 +214,15 @@ impl Printer {
                 } => (conditions, tier_block),
             };
             let tier = tier.iter().map(|t| Around::Tier(t.value));
-            let wanted: Vec<Around> = conditions
-                .iter()
-                .map(|c| Around::Condition(*c))
-                .chain(tier)
-                .collect();
-            let shared = around
-                .iter()
-                .zip(&wanted)
-                .take_while(|(a, b)| a == b)
-                .count();
+            let conditions = conditions.iter().map(|c| Around::Condition(*c));
+            let wanted: Vec<Around> = conditions.chain(tier).collect();
+            let pairs = around.iter().zip(&wanted);
+            let shared = pairs.take_while(|(a, b)| a == b).count();
             while around.len() > shared {
                 around.pop();
                 self.close();
             }
-            let remarks = comments
-                .entries
-                .get(&index)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let remarks = comments.entries.get(&index).map_or(&[][..], Vec::as_slice);
             let lines = match entry {
                 CheckEntry::Check(check) => check_lines(check),
                 CheckEntry::Use { names, .. } => vec![format!("use {}", words(names))],
@@ -292,21 +250,13 @@ impl Printer {
 
     fn risks(&mut self, draft: &Draft, comments: &Comments) {
         for (index, risk) in draft.risks.iter().enumerate() {
-            let remarks = comments
-                .risks
-                .get(&index)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let remarks = comments.risks.get(&index).map_or(&[][..], Vec::as_slice);
             if index == 0 || !remarks.is_empty() {
                 self.gap();
             }
             self.comments(remarks);
-            self.line(&format!(
-                "risk {} tier {} {}",
-                risk.name.value,
-                risk.tier.value,
-                sels(&risk.items)
-            ));
+            let (name, tier, items) = (&risk.name.value, risk.tier.value, sels(&risk.items));
+            self.line(&format!("risk {name} tier {tier} {items}"));
         }
     }
 }
@@ -334,10 +284,8 @@ fn command(command: &Command, is_beside: bool) -> String {
 }
 
 fn service_lines(service: &Service) -> Vec<String> {
-    let verbs = service
-        .verbs
-        .iter()
-        .flat_map(|verb| verb_lines(&verb.value, true));
+    let verbs = service.verbs.iter();
+    let verbs = verbs.flat_map(|verb| verb_lines(&verb.value, true));
     let ready = service.ready.iter().map(|ready| match &ready.value {
         Ready::Tcp(port) => format!("ready tcp {port}"),
         Ready::File(path) => format!("ready file {}", quote_with_holes(path)),
@@ -350,33 +298,20 @@ fn service_lines(service: &Service) -> Vec<String> {
 
 fn check_lines(check: &Check) -> Vec<String> {
     let is_beside = check.settings.iter().any(|s| s.value.row == Row::With);
-    let verbs: Vec<String> = check
-        .verbs
-        .iter()
-        .flat_map(|v| verb_lines(&v.value, is_beside))
-        .collect();
+    let verbs = check.verbs.iter();
+    let verbs = verbs.flat_map(|v| verb_lines(&v.value, is_beside));
     let Some(name) = &check.name else {
-        return verbs;
+        return verbs.collect();
     };
-    if let (
-        [
-            At {
-                value: Verb::Command(vplan_check::Kind::Run, command),
-                ..
-            },
-        ],
-        [],
-    ) = (check.verbs.as_slice(), check.settings.as_slice())
+    if let [verb] = check.verbs.as_slice()
+        && let Verb::Command(vplan_check::Kind::Run, command) = &verb.value
+        && check.settings.is_empty()
     {
         return vec![format!("check {}: {}", name.value, command.to_text())];
     }
     let mut lines = vec![format!("check {} {{", name.value)];
-    lines.extend(
-        verbs
-            .into_iter()
-            .chain(settings(&check.settings, is_beside))
-            .map(|line| format!("  {line}")),
-    );
+    let inner = verbs.chain(settings(&check.settings, is_beside));
+    lines.extend(inner.map(|line| format!("  {line}")));
     lines.push("}".to_owned());
     lines
 }
@@ -429,10 +364,7 @@ fn setting(setting: &Setting, is_beside: bool) -> String {
             Holed::<(String, Word)>::beside_services((name.clone(), value.clone())).to_text()
         }
         Written::Variable(name, value) => to_text(&Env::from([(name.clone(), value.clone())]), &[]),
-        Written::Codes(codes) => {
-            let codes: Vec<String> = codes.iter().map(|c| c.value.to_string()).collect();
-            codes.join(" ")
-        }
+        Written::Codes(codes) => joined(codes, " ", |code| code.value.to_string()),
         Written::Sels(items) => sels(items),
         Written::Report(format, glob) => format!("{format} {}", sel(glob)),
         Written::Command(words) => command(words, is_beside),
@@ -441,7 +373,7 @@ fn setting(setting: &Setting, is_beside: bool) -> String {
 }
 
 fn sels(items: &[Sel]) -> String {
-    items.iter().map(sel).collect::<Vec<_>>().join(" ")
+    joined(items, " ", sel)
 }
 
 fn sel(item: &Sel) -> String {
@@ -454,39 +386,27 @@ fn sel(item: &Sel) -> String {
 }
 
 fn words(list: &[At<String>]) -> String {
-    list.iter()
-        .map(|w| w.value.as_str())
-        .collect::<Vec<_>>()
-        .join(" ")
+    joined(list, " ", |word| word.value.clone())
 }
 
 fn sought(all: &[Sought]) -> String {
-    let texts = all
-        .iter()
-        .map(|sought| quote(&sought.text.value).into_owned());
-    texts.collect::<Vec<_>>().join(" ")
+    joined(all, " ", |one| quote(&one.text.value).into_owned())
 }
 
 fn format_line(line: &At<FormatLine>) -> String {
     match &line.value {
         FormatLine::Words(level, list) => format!("{}s {}", level.name(), words(list)),
-        FormatLine::Pattern(says, None, pattern) => {
-            format!("{} {}", says.name(), quote_pattern(&pattern.value))
-        }
-        FormatLine::Pattern(says, Some(level), pattern) => {
-            format!(
-                "{} {} {}",
-                says.name(),
-                level.name(),
-                quote_pattern(&pattern.value)
-            )
+        FormatLine::Pattern(says, level, pattern) => {
+            let level = level.map_or(String::new(), |level| format!("{} ", level.name()));
+            format!("{} {level}{}", says.name(), quote_pattern(&pattern.value))
         }
     }
 }
 
 fn strings(list: &[At<String>]) -> String {
-    list.iter()
-        .map(|s| quote(&s.value).into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    joined(list, " ", |text| quote(&text.value).into_owned())
+}
+
+fn joined<T>(list: &[T], by: &str, text: impl Fn(&T) -> String) -> String {
+    list.iter().map(text).collect::<Vec<_>>().join(by)
 }

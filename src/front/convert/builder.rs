@@ -245,40 +245,38 @@ impl<'s> Builder<'s> {
         self.fault(WRONG_TYPE, node.place, message, node.value.name(), None);
     }
 
-    pub(crate) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
-        match &node.value {
-            Value::Map(entries) => entries,
-            _ => {
-                self.wrong_type(what, "a mapping", node);
-                &[]
-            }
+    /// Returns what was read of a node, or reports that it has another type.
+    fn typed<T>(&mut self, what: &str, wanted: &str, node: &Node, read: Option<T>) -> Option<T> {
+        if read.is_none() {
+            self.wrong_type(what, wanted, node);
         }
+        read
+    }
+
+    pub(crate) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
+        let entries = match &node.value {
+            Value::Map(entries) => Some(entries.as_slice()),
+            _ => None,
+        };
+        self.typed(what, "a mapping", node, entries)
+            .unwrap_or_default()
     }
 
     pub(crate) fn list<'n>(&mut self, what: &str, node: &'n Node) -> &'n [Node] {
-        match &node.value {
-            Value::List(nodes) => nodes,
-            _ => {
-                self.wrong_type(what, "a list", node);
-                &[]
-            }
-        }
+        let nodes = match &node.value {
+            Value::List(nodes) => Some(nodes.as_slice()),
+            _ => None,
+        };
+        self.typed(what, "a list", node, nodes).unwrap_or_default()
     }
 
     pub(crate) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
-        match &node.value {
-            Value::Text(text) => Some(text),
-            _ => {
-                self.wrong_type(what, "a string", node);
-                None
-            }
-        }
+        self.typed(what, "a string", node, node.text())
     }
 
     pub(crate) fn texts<'n>(&mut self, what: &str, node: &'n Node) -> Vec<(&'n str, Place)> {
-        let nodes = self.list(what, node);
+        let nodes = self.list(what, node).iter();
         nodes
-            .iter()
             .filter_map(|n| Some((self.text(what, n)?, n.place)))
             .collect()
     }
@@ -290,13 +288,11 @@ impl<'s> Builder<'s> {
     }
 
     pub(crate) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
-        match node.value {
+        let value = match node.value {
             Value::Bool(value) => Some(value),
-            _ => {
-                self.wrong_type(what, "a boolean", node);
-                None
-            }
-        }
+            _ => None,
+        };
+        self.typed(what, "a boolean", node, value)
     }
 
     /// Reads a whole number within bounds.
@@ -305,9 +301,8 @@ impl<'s> Builder<'s> {
             self.wrong_type(what, "a whole number", node);
             return None;
         };
-        let found = u64::try_from(value)
-            .ok()
-            .filter(|n| (least..=most).contains(n));
+        let found = u64::try_from(value).ok();
+        let found = found.filter(|n| (least..=most).contains(n));
         if found.is_none() {
             let label = format!("from {least} to {most}");
             self.bad_value(node.place, format!("`{what}` cannot be {value}"), &label);
@@ -319,11 +314,10 @@ impl<'s> Builder<'s> {
     pub(crate) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
         let text = self.text(what, node)?;
         match RepoPath::parse(text.as_bytes()) {
-            Ok(path) => path
-                .as_bytes()
-                .utf8_chunks()
-                .map(|c| c.valid().to_owned())
-                .next(),
+            Ok(path) => {
+                let mut chunks = path.as_bytes().utf8_chunks();
+                chunks.next().map(|chunk| chunk.valid().to_owned())
+            }
             Err(_) => {
                 let message = format!("`{what}` leaves the repository: `{}`", visible(text));
                 let label = "a directory below the root is expected";

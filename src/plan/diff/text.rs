@@ -92,7 +92,9 @@ pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
         return "the contracts mean the same".to_owned();
     }
-    let words = Class::ALL.map(|class| (diff.count(class), class)).into_iter();
+    let words = Class::ALL
+        .map(|class| (diff.count(class), class))
+        .into_iter();
     let accepted = diff.differences.iter().filter(|d| d.accepted).count();
     let word = |(count, class)| {
         let end = if count == 1 { "s" } else { "" };
