@@ -33,20 +33,18 @@ pub enum Assertion {
     Type(FileType),
 }
 
-/// A requirement on a path.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileType {
-    /// A regular file, through symlinks.
-    File,
-    /// A directory, through symlinks.
-    Dir,
-    /// A symlink itself.
-    Symlink,
-    /// A regular file that may be executed.
-    Executable,
-    /// A regular file whose content is UTF-8.
-    Utf8,
+vplan_base::vocabulary! {
+    /// A requirement on a path.
+    FileType {
+        /// A regular file, through symlinks.
+        File = "file",
+        /// A directory, through symlinks.
+        Dir = "dir",
+        /// A symlink itself.
+        Symlink = "symlink",
+        /// A regular file that may be executed.
+        Executable = "executable",
+        /// A regular file whose content is UTF-8.
+        Utf8 = "utf8",
+    }
 }

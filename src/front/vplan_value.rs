@@ -231,10 +231,8 @@ impl Values<'_> {
                 "it stands in a block `each pkg in-workspace {`, as `dependents {pkg}`".to_owned()
             }
         };
-        let message = format!(
-            "{} is no package of a workspace",
-            shown(&format!("{word} {name}"))
-        );
+        let found = shown(&format!("{word} {name}"));
+        let message = format!("{found} is no package of a workspace");
         let error = Diagnostic::error(EACH_PACKAGE, message).label(place, "names no package");
         self.sink.push(error.help(help));
         Some(None)
@@ -247,13 +245,8 @@ impl Values<'_> {
             let message = format!("`{}` takes no excluding globs", node.statement.word);
             let help =
                 r"leave the `!` out; a name that begins with `!` is written `'\!…'`".to_owned();
-            self.fault(
-                error::EXCLUDING_GLOB,
-                arg,
-                message,
-                "begins with `!`",
-                Some(help),
-            );
+            let label = "begins with `!`";
+            self.fault(error::EXCLUDING_GLOB, arg, message, label, Some(help));
             return None;
         }
         Some(sel)
@@ -294,10 +287,8 @@ impl Values<'_> {
         };
         let most = most.min(MAX_INTEGER);
         let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-        let value = word
-            .parse::<u64>()
-            .ok()
-            .filter(|n| digits && (least..=most).contains(n));
+        let value = word.parse::<u64>().ok();
+        let value = value.filter(|n| digits && (least..=most).contains(n));
         if value.is_none() {
             let message = if digits {
                 format!("{} is out of range", shown(word))
@@ -347,18 +338,11 @@ impl Values<'_> {
         };
         let found = known.iter().find(|k| **k == word);
         if found.is_none() {
-            let help = suggest(
-                word,
-                known.iter().copied(),
-                format!("known are: {}", known.join(" ")),
-            );
-            self.fault(
-                error::UNKNOWN_WORD,
-                arg,
-                format!("unknown word {}", shown(word)),
-                "means nothing here",
-                Some(help),
-            );
+            let list = format!("known are: {}", known.join(" "));
+            let help = suggest(word, known.iter().copied(), list);
+            let message = format!("unknown word {}", shown(word));
+            let label = "means nothing here";
+            self.fault(error::UNKNOWN_WORD, arg, message, label, Some(help));
         }
         found.copied()
     }
@@ -385,13 +369,8 @@ impl Values<'_> {
                 let help =
                     "a name has letters, digits and `_`; only its end may be `*`, as in `CARGO_*`"
                         .to_owned();
-                self.fault(
-                    error::BAD_VARIABLE,
-                    arg,
-                    message,
-                    "the name of a variable is expected",
-                    Some(help),
-                );
+                let label = "the name of a variable is expected";
+                self.fault(error::BAD_VARIABLE, arg, message, label, Some(help));
             }
         }
         names
@@ -408,12 +387,9 @@ impl Values<'_> {
                 "a size is written `10B`, `64KiB`, `2MiB`, `1GiB`, `1MB`".to_owned(),
             )
         };
-        let end = |text: &str| {
-            if text.is_empty() {
-                Ok(None)
-            } else {
-                parse_size(text).map(Some).map_err(wrong)
-            }
+        let end = |text: &str| match text {
+            "" => Ok(None),
+            text => parse_size(text).map(Some).map_err(wrong),
         };
         let read = match word.split_once("..") {
             None => Err((
@@ -437,13 +413,8 @@ impl Values<'_> {
             (min, max) => Ok(Assertion::Size { max, min }),
         });
         read.map_err(|(label, help)| {
-            self.fault(
-                error::BAD_SIZE,
-                arg,
-                format!("{} is no range of sizes", shown(word)),
-                label,
-                Some(help),
-            );
+            let message = format!("{} is no range of sizes", shown(word));
+            self.fault(error::BAD_SIZE, arg, message, label, Some(help));
         })
         .ok()
     }
@@ -460,15 +431,10 @@ impl Values<'_> {
             Keyword::Lacks => Assertion::Lacks(text(Escape::Nothing)?),
             Keyword::Matches => Assertion::Matches(text(Escape::Regex)?),
             Keyword::Size => self.size_range(first?)?,
-            Keyword::Type => Assertion::Type(
-                match self.one_of(first?, &["file", "dir", "symlink", "executable", "utf8"])? {
-                    "file" => FileType::File,
-                    "dir" => FileType::Dir,
-                    "symlink" => FileType::Symlink,
-                    "executable" => FileType::Executable,
-                    _ => FileType::Utf8,
-                },
-            ),
+            Keyword::Type => {
+                let word = self.one_of(first?, FileType::NAMES)?;
+                Assertion::Type(FileType::parse(word)?)
+            }
             _ => return None,
         })
     }
