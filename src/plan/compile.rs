@@ -4,10 +4,11 @@ use super::changed::Existing;
 use super::definition::name_definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
-use super::frame::without_contract;
+
+use super::frame::{known_role, without_contract};
 use super::inclusion::{
     Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
-    no_file_left, omitted, outside_role, unnamed,
+    no_file_left, omitted, unnamed,
 };
 use super::merge::Listed;
 use super::order::{
@@ -23,7 +24,7 @@ use vplan_base::matching::SHOWN;
 use vplan_base::setting::Row;
 use vplan_base::word::visible;
 use vplan_check::Kind;
-use vplan_contract::{Check, CheckIndex, Contract, Role};
+use vplan_contract::{Check, CheckIndex, Contract};
 
 /// The result of compiling.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,15 +90,20 @@ pub(super) fn assemble(
     prepared: Option<&Prepared<'_>>,
 ) -> Result<Assembled, PlanError> {
     let nothing = without_contract();
+    let declared = contract;
+    let contract = contract.unwrap_or(&nothing);
+    let role = known_role(contract, request)?;
+    let restriction = contract.roles.get(role);
     let input = Input {
-        declared: contract,
-        contract: contract.unwrap_or(&nothing),
+        declared,
+        contract,
         request,
+        role,
+        restriction: restriction.filter(|role| !role.only.is_empty()),
     };
-    let role = input.role()?;
     let commands = input.commands();
     input.check_names(&commands)?;
-    let mut plan = input.frame(role);
+    let mut plan = input.frame();
     if request.mode == Mode::Off {
         let message = "mode is off: nothing is verified".to_owned();
         plan.notes.push(Note::new("mode-off", message));
@@ -123,14 +129,12 @@ pub(super) fn assemble(
     }
     plan.notes.extend(notes);
     let mut asked = BTreeSet::new();
-    let restriction = input.contract.roles.get(role);
-    let restriction = restriction.filter(|r| !r.only.is_empty());
     let mut fates = Fates::new();
     let checks = &input.contract.checks;
     let mut decide = |index: CheckIndex| {
         let check = &checks[index];
         let reached = tiers.iter().any(|t| t.tier == check.tier);
-        let fate = input.fate(check, &judged, reached, role, restriction, &mut asked);
+        let fate = input.fate(check, &judged, reached, &mut asked);
         fates.extend(fate.map(|fate| (index, fate)));
     };
     match judged.candidates() {
@@ -167,14 +171,7 @@ pub(super) fn assemble(
     input.close(&mut fates, &judged, &existing)?;
     let represented = input.merge_anonymous(&mut fates);
     let mut list = Vec::new();
-    let chosen = input.choose_commands(
-        &commands,
-        &mut fates,
-        role,
-        restriction,
-        &existing,
-        &mut list,
-    );
+    let chosen = input.choose_commands(&commands, &mut fates, &existing, &mut list);
 
     // Thousands of reasons have been copied to where they belong.
     let results = judged.into_results();
@@ -263,72 +260,50 @@ impl<'a> Input<'a> {
         check: &'a Check,
         judged: &Judged,
         reached: bool,
-        role: &str,
-        restriction: Option<&Role>,
         asked: &mut BTreeSet<Question>,
     ) -> Option<Inclusion<'a>> {
         let out =
             |omitted: Omitted| Some(Inclusion::Omitted(Box::new(self.defined(check, omitted))));
-        if !self.request.names.is_empty() {
-            let named = self.is_named(&check.id, &check.tags);
-            let restriction = restriction.filter(|r| !r.lets_through(&check.tags));
-            let left = if named {
-                restriction.map(|r| outside_role(&check.id, role, r))
-            } else {
-                Some(unnamed(&check.id))
-            };
-            return match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
+        let chosen = |placements, reasons| {
+            let left = self.outside_role(&check.id, |role| role.lets_through(&check.tags));
+            match left.or_else(|| self.outside_selection(&check.id, &check.tags)) {
                 Some(omitted) => out(omitted),
                 None => Some(Inclusion::Included(Chosen {
-                    placements: check.placements.iter().collect(),
-                    reasons: vec![Reason::of(NAMED)],
+                    placements,
+                    reasons,
                     tier: check.tier,
                     files: Vec::new(),
                 })),
+            }
+        };
+        if !self.request.names.is_empty() {
+            return match self.is_named(&check.id, &check.tags) {
+                true => chosen(check.placements.iter().collect(), vec![Reason::of(NAMED)]),
+                false => out(unnamed(&check.id)),
             };
         }
         // A tier that is not reached decides without asking the repository.
         let mut nobody = BTreeSet::new();
         let choice = judged.choose(check, if reached { asked } else { &mut nobody });
+        let text = format!("tier {} was not reached", check.tier);
         let unreached = || Reason {
             names: vec![check.tier.to_string()],
             ..Reason::of("tier")
         };
-        let (placements, reasons) = match choice {
+        let (text, reasons) = match choice {
             Choice::No(..) if judged.candidates().is_some() => return None,
-            Choice::No(mut text, mut reasons) => {
-                if !reached {
-                    text = format!("tier {} was not reached; {text}", check.tier);
-                    reasons.insert(0, unreached());
-                }
-                return out(Omitted {
-                    reasons,
-                    ..omitted(&check.id, text, "")
-                });
+            Choice::No(denial, reasons) if reached => (denial, reasons),
+            Choice::No(denial, mut reasons) => {
+                reasons.insert(0, unreached());
+                (format!("{text}; {denial}"), reasons)
             }
-            Choice::Yes(..) if !reached => {
-                let text = format!("tier {} was not reached", check.tier);
-                return out(Omitted {
-                    reasons: vec![unreached()],
-                    ..omitted(&check.id, text, "")
-                });
-            }
-            Choice::Yes(placements, reasons) => (placements, reasons),
+            Choice::Yes(..) if !reached => (text, vec![unreached()]),
+            Choice::Yes(placements, reasons) => return chosen(placements, reasons),
         };
-        if let Some(restriction) = restriction
-            && !restriction.lets_through(&check.tags)
-        {
-            return out(outside_role(&check.id, role, restriction));
-        }
-        match self.outside_selection(&check.id, &check.tags) {
-            Some(omitted) => out(omitted),
-            None => Some(Inclusion::Included(Chosen {
-                placements,
-                reasons,
-                tier: check.tier,
-                files: Vec::new(),
-            })),
-        }
+        out(Omitted {
+            reasons,
+            ..omitted(&check.id, text, "")
+        })
     }
 
     /// Whether the request names a check, to run whatever its conditions are.

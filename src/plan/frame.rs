@@ -32,10 +32,6 @@ pub fn known_role<'a>(contract: &Contract, request: &'a Request) -> Result<&'a s
 }
 
 impl<'a> Input<'a> {
-    pub fn role(&self) -> Result<&'a str, PlanError> {
-        known_role(self.contract, self.request)
-    }
-
     /// Returns the explicit commands, then the proposed and inferred ones, with their ids.
     pub fn commands(&self) -> Vec<RequestedCommand<'a>> {
         let request = self.request;
@@ -141,7 +137,7 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the plan without steps, omitted checks, tiers and facts.
-    pub fn frame(&self, role: &str) -> Plan {
+    pub fn frame(&self) -> Plan {
         let request = self.request;
         let lesser = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         let sorted = |list: &[Selector]| {
@@ -195,7 +191,7 @@ impl<'a> Input<'a> {
                 only: sorted(&request.only),
                 proposal: request.proposal.as_ref().map(Proposal::reference),
                 risk: request.risk,
-                role: role.to_owned(),
+                role: self.role.to_owned(),
                 skip,
             },
             version: match request.in_version_1 {

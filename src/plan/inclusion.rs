@@ -16,6 +16,28 @@ pub(crate) struct Input<'a> {
     pub declared: Option<&'a Contract>,
     pub contract: &'a Contract,
     pub request: &'a Request,
+    pub role: &'a str,
+    /// What the role restricts, if it restricts anything.
+    pub restriction: Option<&'a Role>,
+}
+
+impl Input<'_> {
+    /// Leaves out what the role does not run.
+    pub fn outside_role(&self, id: &str, runs: impl FnOnce(&Role) -> bool) -> Option<Omitted> {
+        let restriction = self.restriction.filter(|role| !runs(role))?;
+        let tags = visible(restriction.only.join(" or "));
+        let role = visible(self.role);
+        let text = format!("role {role} runs only checks tagged {tags}");
+        let reason = Reason {
+            line: restriction.line,
+            names: restriction.only.clone(),
+            ..Reason::of("role")
+        };
+        Some(Omitted {
+            reasons: vec![reason],
+            ..omitted(id, text, "")
+        })
+    }
 }
 
 /// The decisions on the checks of a contract; none on one that is left out where no reason is
@@ -84,21 +106,6 @@ pub(crate) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
         reason,
         reasons: vec![Reason::of(condition)],
         ..Omitted::default()
-    }
-}
-
-pub(crate) fn outside_role(id: &str, role: &str, restriction: &Role) -> Omitted {
-    let tags = visible(restriction.only.join(" or "));
-    let text = format!("role {} runs only checks tagged {tags}", visible(role));
-    let reason = Reason {
-        condition: "role".to_owned(),
-        line: restriction.line,
-        names: restriction.only.clone(),
-        ..Reason::default()
-    };
-    Omitted {
-        reasons: vec![reason],
-        ..omitted(id, text, "")
     }
 }
 

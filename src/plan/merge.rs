@@ -3,7 +3,7 @@
 use super::changed::Existing;
 use super::inclusion::{
     Fates, Inclusion, Input, PlanNode, RequestedCommand, included, is_in, no_file_left, omitted,
-    outside_role, unnamed,
+    unnamed,
 };
 use super::step::{self, Identity, env_of_command, identity_of_check, identity_of_command};
 use super::{Omitted, Origin, Reason};
@@ -12,7 +12,7 @@ use vplan_base::command::Env;
 use vplan_base::setting::Row;
 use vplan_base::word::Word;
 use vplan_check::confine::SandboxLevel;
-use vplan_contract::{CheckIndex, Role};
+use vplan_contract::CheckIndex;
 
 /// The result for a command of the request.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,6 @@ impl<'a> Input<'a> {
         &self,
         commands: &[RequestedCommand<'a>],
         fates: &mut Fates<'_>,
-        role: &str,
-        restriction: Option<&Role>,
         existing: &Existing,
         list: &mut Vec<Listed>,
     ) -> Vec<(Origin, Result<PlanNode<'a>, Omitted>)> {
@@ -84,7 +82,7 @@ impl<'a> Input<'a> {
                 else {
                     continue;
                 };
-                if restriction.is_some_and(|r| r.lets_through(&check.tags)) {
+                if (self.restriction).is_some_and(|r| r.lets_through(&check.tags)) {
                     allowed.insert(identity.clone());
                 }
                 if is_in(fates, index) {
@@ -93,7 +91,11 @@ impl<'a> Input<'a> {
             }
         }
         let names = &self.request.names;
-        let limit = self.contract.roles.get(role).and_then(|r| r.max_checks);
+        let limit = self
+            .contract
+            .roles
+            .get(self.role)
+            .and_then(|r| r.max_checks);
         let limits = limit.into_iter().chain(self.contract.limits.max_checks);
         let limit = limits.min();
         let mut taken = 0;
@@ -135,10 +137,9 @@ impl<'a> Input<'a> {
                 true => existing.all(&carried.dir),
                 false => Vec::new(),
             };
-            let outcome = if let Some(restriction) =
-                restriction.filter(|_| !allowed.contains(&identity))
-            {
-                Err(outside_role(id, role, restriction))
+            let outside_role = self.outside_role(id, |_| allowed.contains(&identity));
+            let outcome = if let Some(omitted) = outside_role {
+                Err(omitted)
             } else if !names.is_empty() && *origin != Origin::Explicit && !self.is_named(id, &[]) {
                 Err(unnamed(id))
             } else if let Some(omitted) = self.outside_selection(id, &[]) {

@@ -74,6 +74,12 @@ pub(super) fn judge<'a>(
         .collect();
     let of_triggers: Vec<Selected> = matched.collect();
     let names = Names::look_up(contract.conditions.iter().zip(&of_conditions), changes);
+    let judging = Judging {
+        role,
+        changes,
+        facts,
+        names,
+    };
     let mut results = ConditionResults {
         holds: Bits::none(contract.conditions.len()),
         pulled: of_triggers.iter().map(|m| m.all.count > 0).collect(),
@@ -84,7 +90,7 @@ pub(super) fn judge<'a>(
     for ((index, condition), selected) in contract.conditions.numbered().zip(of_conditions) {
         let selected = selected.unwrap_or_default();
         let file = contract.imported(condition.place.source);
-        let (holds, told) = judge_one(condition, file, role, changes, facts, &selected, &names);
+        let (holds, told) = judge_one(&judging, condition, file, &selected);
         results.put(index, holds);
         reasons.push(told);
         if selected.all.count > 0 {
@@ -197,13 +203,9 @@ impl Judged<'_> {
         };
         let pulled =
             |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
-        let (risks, selected): (Vec<&Risk>, Vec<Selected>) = self
-            .contract
-            .risks
-            .iter()
-            .zip(of_triggers)
-            .filter(pulled)
-            .map(|(risk, selected)| (risk, selected.clone()))
+        let pulled = self.contract.risks.iter().zip(of_triggers).filter(pulled);
+        let (risks, selected): (Vec<&Risk>, Vec<Option<Selected>>) = pulled
+            .map(|(risk, selected)| (risk, Some(selected.clone())))
             .unzip();
         // A trigger has the test of `whenChangedAny`.
         let condition = |risk: &&Risk| Condition {
@@ -212,32 +214,24 @@ impl Judged<'_> {
             test: Test::ChangedAny(risk.selection.clone()),
         };
         let conditions: Vec<Condition> = risks.iter().map(condition).collect();
-        let selected: Vec<Option<Selected>> = selected.into_iter().map(Some).collect();
-        let names = Names::look_up(conditions.iter().zip(&selected), changes);
-        let judged =
-            conditions
-                .iter()
-                .zip(selected)
-                .zip(risks)
-                .flat_map(|((condition, selected), risk)| {
-                    let file = self.contract.imported(condition.place.source);
-                    let (_, told) = judge_one(
-                        condition,
-                        file,
-                        "",
-                        changes,
-                        &Facts::default(),
-                        &selected.unwrap_or_default(),
-                        &names,
-                    );
-                    let of_risk = |r| Reason {
-                        condition: "risk".to_owned(),
-                        names: vec![risk.name.clone()],
-                        ..r
-                    };
-                    told.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
-                });
-        judged.collect()
+        let judging = Judging {
+            role: "",
+            changes,
+            facts: &Facts::default(),
+            names: Names::look_up(conditions.iter().zip(&selected), changes),
+        };
+        let reasons = |((condition, selected), risk): ((&Condition, Option<Selected>), &Risk)| {
+            let file = self.contract.imported(condition.place.source);
+            let (_, told) = judge_one(&judging, condition, file, &selected.unwrap_or_default());
+            let of_risk = |reason| Reason {
+                condition: "risk".to_owned(),
+                names: vec![risk.name.clone()],
+                ..reason
+            };
+            told.reasons.into_iter().map(of_risk).collect::<Vec<_>>()
+        };
+        let judged = conditions.iter().zip(selected).zip(risks);
+        judged.flat_map(reasons).collect()
     }
 
     /// Whether a check is selected. `asked` receives the facts that it depends on, whether they are
@@ -385,17 +379,23 @@ fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<Range<usize>> {
     found
 }
 
+/// What the conditions of a contract are evaluated for.
+struct Judging<'a> {
+    role: &'a str,
+    changes: &'a ChangeSet,
+    facts: &'a Facts,
+    names: Names,
+}
+
 /// Evaluates one condition, and says why.
 fn judge_one(
+    judging: &Judging<'_>,
     condition: &Condition,
     file: Option<&str>,
-    role: &str,
-    changes: &ChangeSet,
-    facts: &Facts,
     selected: &Selected,
-    names: &Names,
 ) -> (Option<bool>, Told) {
-    let answer = holds(&condition.test, role, changes, facts, selected);
+    let (changes, facts) = (judging.changes, judging.facts);
+    let answer = holds(&condition.test, judging.role, changes, facts, selected);
     let holds = answer == Some(true);
     let keyword = condition.test.keyword();
     let about = |names: Vec<String>| Reason {
@@ -409,7 +409,9 @@ fn judge_one(
     let paths = |hits: &Hits| hits.first.iter().map(path).collect::<Vec<RepoPath>>();
     // What selects where it holds, and what should have where it does not.
     let reasons_of = |s: &Selection, wanted: &mut dyn Iterator<Item = &Item>| match holds {
-        true => names.reasons(s, selected, &about(Vec::new()), &paths),
+        true => judging
+            .names
+            .reasons(s, selected, &about(Vec::new()), &paths),
         false => vec![about(item_texts(wanted))],
     };
     let written = |s: &Selection| format!("{keyword} {}", items_text(s.items.iter()));
@@ -421,9 +423,9 @@ fn judge_one(
 
     let (reasons, denial) = match &condition.test {
         Test::Role(roles) => {
-            let (own, wanted) = (visible(role), visible(roles.join(" or ")));
+            let (own, wanted) = (visible(judging.role), visible(roles.join(" or ")));
             let denial = format!("role is {own}, {keyword} asks for {wanted}");
-            let own = vec![role.to_owned()];
+            let own = vec![judging.role.to_owned()];
             (vec![about(if holds { own } else { roles.clone() })], denial)
         }
         Test::ChangedAny(s) => {

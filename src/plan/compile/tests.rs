@@ -11,7 +11,7 @@ use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::{Row, Value};
 use vplan_base::word::Word;
-use vplan_contract::Body;
+use vplan_contract::{Body, Role};
 
 fn changed(paths: &[&str]) -> ChangeSet {
     let paths = paths.iter().map(|p| RepoPath::parse(p.as_bytes()).unwrap());
