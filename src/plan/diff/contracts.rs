@@ -258,40 +258,35 @@ impl<'a> Comparison<'a> {
         partner: UnitIndex,
         what: String,
     ) -> Vec<(Finding, Option<usize>)> {
-        let sees = if old.changed().is_some() {
-            ", or asked for with fewer files"
-        } else {
-            ""
+        let sees = match old.changed() {
+            Some(_) => ", or asked for with fewer files",
+            None => "",
         };
-        let mut found: Vec<(Class, String, Option<usize>)> = Vec::new();
-        match self.less(index, false, None) {
-            Less::No => {}
+        let said = |class, why: String, request| (finding(class, what.clone(), why), request);
+        let mut found = Vec::from_iter(match self.less(index, false, None) {
+            Less::No => None,
             Less::Yes(request) => {
                 let why = format!("some requests are no longer asked for it{sees}");
-                found.push((Class::Weakens, why, request));
+                Some(said(Class::Weakens, why, request))
             }
-            Less::Undecided(why) => found.push((Class::Undecided, why.to_owned(), None)),
-        }
+            Less::Undecided(why) => Some(said(Class::Undecided, why.to_owned(), None)),
+        });
         match self.less(partner, true, None) {
-            Less::No => {}
             Less::Yes(request) => {
                 let why = format!("more requests are asked for it{sees}").replace("fewer", "more");
-                found.push((Class::Strengthens, why, request));
+                found.push(said(Class::Strengthens, why, request));
             }
             Less::Undecided(why) if found.is_empty() => {
                 let why = format!("whether for more requests: {why}");
-                found.push((Class::Changes, why, None));
+                found.push(said(Class::Changes, why, None));
             }
-            Less::Undecided(_) => {}
+            Less::No if found.is_empty() => {
+                let why = "the same requests are asked for it".to_owned();
+                found.push(said(Class::Cosmetic, why, None));
+            }
+            Less::No | Less::Undecided(_) => {}
         }
-        if found.is_empty() {
-            let why = "the same requests are asked for it".to_owned();
-            found.push((Class::Cosmetic, why, None));
-        }
-        let found = found.into_iter();
         found
-            .map(|(class, why, request)| (finding(class, what.clone(), why), request))
-            .collect()
     }
 
     fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
@@ -307,18 +302,14 @@ impl<'a> Comparison<'a> {
         let has = |partner: Option<&UnitIndex>, needs: &Needs| {
             partner.is_some_and(|partner| needs.contains_key(partner))
         };
-        for (_, index) in before
-            .iter()
-            .filter(|(u, _)| !has(pairs.to_new.get(u), &after))
-        {
+        let lost = before.iter();
+        for (_, index) in lost.filter(|(unit, _)| !has(pairs.to_new.get(unit), &after)) {
             let what = format!("no longer needs {}", name(self.old.contract, index));
             let why = "its failure does not keep this check from passing";
             found.push(finding(Class::Weakens, what, why));
         }
-        for (_, index) in after
-            .iter()
-            .filter(|(u, _)| !has(pairs.to_old.get(u), &before))
-        {
+        let gained = after.iter();
+        for (_, index) in gained.filter(|(unit, _)| !has(pairs.to_old.get(unit), &before)) {
             let what = format!("needs {}", name(self.new.contract, index));
             found.push(finding(Class::Strengthens, what, ""));
         }
@@ -348,32 +339,29 @@ impl<'a> Comparison<'a> {
     fn same_condition(&mut self, old: ConditionIndex, new: ConditionIndex) -> bool {
         let test = |side: &Side<'a>, i| &side.contract.conditions[i].test;
         let (a, b) = (test(&self.old, old), test(&self.new, new));
-        *self
-            .conditions
-            .entry((old, new))
-            .or_insert_with(|| match (a, b) {
-                (Test::Role(a), Test::Role(b)) => {
-                    a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
-                }
-                (a, b) => a == b,
-            })
+        let is_same = || match (a, b) {
+            (Test::Role(a), Test::Role(b)) => {
+                a.iter().all(|r| b.contains(r)) && b.iter().all(|r| a.contains(r))
+            }
+            (a, b) => a == b,
+        };
+        *self.conditions.entry((old, new)).or_insert_with(is_same)
     }
 
     /// Whether the newer contract requires less of a unit of the older one; `reverse`: the older
     /// one of the newer one's.
     pub fn less(&mut self, index: UnitIndex, reverse: bool, roles: Option<&[String]>) -> Less {
         let pairs = self.pairs;
-        let (mine, theirs, units, others) = if reverse {
-            (self.new.contract, self.old.contract, &pairs.new, &pairs.old)
-        } else {
-            (self.old.contract, self.new.contract, &pairs.old, &pairs.new)
+        let sides = [
+            (self.old.contract, &pairs.old, &pairs.to_new),
+            (self.new.contract, &pairs.new, &pairs.to_old),
+        ];
+        let [(mine, units, partners), (theirs, others, _)] = match (sides, reverse) {
+            ([old, new], true) => [new, old],
+            (sides, false) => sides,
         };
-        let (partner, old_index) = if reverse {
-            let partner = pairs.to_old.get(&index).copied();
-            (partner, partner)
-        } else {
-            (pairs.to_new.get(&index).copied(), Some(index))
-        };
+        let partner = partners.get(&index).copied();
+        let old_index = if reverse { partner } else { Some(index) };
         let unit = &units.all[index];
         let same_command = old_index.is_some_and(|i| pairs.hands_over(i));
         let mut against: Vec<Obligation> = Vec::new();
@@ -529,9 +517,8 @@ fn applies(contract: &Contract, unit: &Unit) -> String {
 }
 
 fn condition(test: &Test) -> String {
-    let text = test
-        .selection()
-        .map_or_else(|| words(test).join(" "), items);
+    let selection = test.selection();
+    let text = selection.map_or_else(|| words(test).join(" "), items);
     format!("{} {text}", test.keyword())
 }
 

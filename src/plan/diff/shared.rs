@@ -167,11 +167,8 @@ impl<'a> Comparison<'a> {
             self.say_with(&subject, finding(class, what.clone(), why), places, request);
         }
         if let Some(path) = gained {
-            self.say(
-                &subject,
-                finding(Strengthens, what, now_reached(&path)),
-                places,
-            );
+            let said = finding(Strengthens, what, now_reached(&path));
+            self.say(&subject, said, places);
         }
     }
 
@@ -316,14 +313,14 @@ impl<'a> Comparison<'a> {
             let list = [a, b].map(|s| s.as_ref().or(all).into_iter().collect());
             let [before, after]: [Vec<&Selection>; 2] = list;
             // More allowed, or less denied, is looser.
-            let in_order = |(old, new)| {
+            let swapped = |(old, new)| {
                 if name == "allow" {
                     (new, old)
                 } else {
                     (old, new)
                 }
             };
-            let found = differing_atoms(&before, &after).map(in_order).or_else(|| {
+            let found = differing_atoms(&before, &after).map(swapped).or_else(|| {
                 let (some, none) = match name {
                     "allow" => (&after, &before),
                     _ => (&before, &after),
@@ -334,19 +331,20 @@ impl<'a> Comparison<'a> {
                 self.say("scope", finding(Undecided, what, TOO_LARGE), lines);
                 continue;
             };
-            if looser.is_none() && tighter.is_none() {
-                let said = finding(Cosmetic, what.clone(), "it covers the same");
-                self.say("scope", said, lines);
-            }
-            if let Some(path) = looser {
+            let same = (looser.is_none() && tighter.is_none())
+                .then(|| (Cosmetic, "it covers the same".to_owned()));
+            let looser = looser.map(|path| {
                 let why = format!("a change of {} is no longer a violation by it", shown(path));
-                let said = finding(Weakens, what.clone(), why);
-                self.say("scope", said, lines);
-            }
-            if let Some(path) = tighter {
-                let why = format!("a change of {} is a violation", shown(path));
-                let said = finding(Strengthens, what, why);
-                self.say("scope", said, lines);
+                (Weakens, why)
+            });
+            let tighter = tighter.map(|path| {
+                (
+                    Strengthens,
+                    format!("a change of {} is a violation", shown(path)),
+                )
+            });
+            for (class, why) in [same, looser, tighter].into_iter().flatten() {
+                self.say("scope", finding(class, what.clone(), why), lines);
             }
         }
     }
@@ -378,28 +376,23 @@ impl<'a> Comparison<'a> {
 
     fn recovery(&mut self) {
         let (old, new) = (&self.old.contract.recover, &self.new.contract.recover);
-        if let Some(more) = listed_without(&new.rules, &old.rules, ", ") {
+        let more = listed_without(&new.rules, &old.rules, ", ").map(|more| {
             let why = "recovery may rewrite more plans";
-            self.say(
-                "recover",
-                finding(Weakens, format!("allows {more}"), why),
-                WHOLE,
-            );
-        }
-        if let Some(fewer) = listed_without(&old.rules, &new.rules, ", ") {
-            let said = finding(Strengthens, format!("no longer allows {fewer}"), "");
-            self.say("recover", said, WHOLE);
-        }
-        match (old.contract, new.contract) {
+            finding(Weakens, format!("allows {more}"), why)
+        });
+        let fewer = listed_without(&old.rules, &new.rules, ", ");
+        let fewer =
+            fewer.map(|fewer| finding(Strengthens, format!("no longer allows {fewer}"), ""));
+        let own = match (old.contract, new.contract) {
             (false, true) => {
                 let why = "recovery may drop the contract's own checks";
-                self.say("recover", finding(Weakens, "is now `contract`", why), WHOLE);
+                Some(finding(Weakens, "is now `contract`", why))
             }
-            (true, false) => {
-                let said = finding(Strengthens, "is no longer `contract`", "");
-                self.say("recover", said, WHOLE);
-            }
-            _ => {}
+            (true, false) => Some(finding(Strengthens, "is no longer `contract`", "")),
+            _ => None,
+        };
+        for said in [more, fewer, own].into_iter().flatten() {
+            self.say("recover", said, WHOLE);
         }
     }
 
@@ -419,26 +412,19 @@ impl<'a> Comparison<'a> {
             let gate = &contract.gate;
             let (confirmations, rank) = number(gate.confirmations, 1);
             let exhausted = ["fail", "escalate", "allow"];
+            let on_exhausted = word(&gate.on_exhausted, "fail", exhausted);
             let propagate = ["reset", "downgrade", "off"];
+            let propagate = word(&gate.propagate, "downgrade", propagate);
             [
                 ("confirmations", (confirmations, -rank), ""),
                 ("retries", number(gate.retries, 3), "rounds of repair"),
                 ("same-failure", number(gate.same_failure, 3), ""),
-                (
-                    "on-exhausted",
-                    word(&gate.on_exhausted, "fail", exhausted),
-                    "",
-                ),
-                (
-                    "propagate",
-                    word(&gate.propagate, "downgrade", propagate),
-                    "",
-                ),
+                ("on-exhausted", on_exhausted, ""),
+                ("propagate", propagate, ""),
             ]
         };
-        for ((name, (a, before), why), (_, (b, after), _)) in
-            settings(old).into_iter().zip(settings(new))
-        {
+        let both = settings(old).into_iter().zip(settings(new));
+        for ((name, (a, before), why), (_, (b, after), _)) in both {
             if a != b {
                 let said = finding(ceiling(&before, &after), arrow(name, a, b), why);
                 self.say("gate", said, WHOLE);
@@ -467,10 +453,9 @@ impl<'a> Comparison<'a> {
                     format!("{name}: {}", to_text(&command.env, &command.argv))
                 });
                 let all: Vec<String> = each.collect();
-                Some(shown(if all.is_empty() {
-                    "none".to_owned()
-                } else {
-                    all.join(", ")
+                Some(shown(match all.is_empty() {
+                    true => "none".to_owned(),
+                    false => all.join(", "),
                 }))
             };
             let why = "a shared pass of other toolchains may stand for a check";
@@ -493,11 +478,10 @@ impl<'a> Comparison<'a> {
         let (before, after) = (names(old), names(new));
         let kept = self.keeps_order();
         for (text, line) in missing(&before, &after) {
-            let (class, why) = if kept {
-                (Changes, "other sequences order the same")
-            } else {
-                let why = "what one check makes may be there, or not, when another one runs";
-                (Undecided, why)
+            let why = "what one check makes may be there, or not, when another one runs";
+            let (class, why) = match kept {
+                true => (Changes, "other sequences order the same"),
+                false => (Undecided, why),
             };
             let said = finding(class, format!("no longer {}", cut(text)), why);
             self.say("sequence", said, (Some(*line), None));
