@@ -8,6 +8,11 @@ use sha2::Digest as _;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+/// Whether a field of a document has the value that it has where it is left out.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]

@@ -262,11 +262,27 @@ pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> Strin
     }
 }
 
-/// Formats a count with its noun: `1 step`, `2 steps`.
+/// Formats a count with its noun: `1 step`, `2 steps`, `2 tries`, `2 processes`.
 #[must_use]
 pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let plural = if number == N::from(1) { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    match noun.strip_suffix('y') {
+        _ if number == N::from(1) => format!("{number} {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None if noun.ends_with(['s', 'x']) => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
+    }
+}
+
+/// Formats what may be absent between two texts: ` (E0308)`; nothing where it is absent.
+#[must_use]
+pub fn framed<T: std::fmt::Display>(before: &str, what: Option<T>, after: &str) -> String {
+    what.map_or_else(String::new, |what| format!("{before}{what}{after}"))
+}
+
+/// Returns a part of a sentence if it applies, and nothing otherwise.
+#[must_use]
+pub fn text_if(applies: bool, text: impl FnOnce() -> String) -> String {
+    if applies { text() } else { String::new() }
 }
 
 /// Writes a string of the contract language in the shorter of the two quotings. Uses `"` if both
@@ -339,6 +355,14 @@ mod tests {
         for bad in ["Z", "Zg=", "Zh==", "====", "Zg==Zg=="] {
             assert_eq!(decode_base64(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn nouns_have_their_plural() {
+        let nouns = ["step", "try", "process", "fix"];
+        let counted = |number: u64| nouns.map(|noun| count(number, noun)).join(", ");
+        assert_eq!(counted(1), "1 step, 1 try, 1 process, 1 fix");
+        assert_eq!(counted(2), "2 steps, 2 tries, 2 processes, 2 fixes");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::is_default;
 use vplan_base::word::{and_more, visible};
 
 /// The first thing in which a step differs from its last kept pass, and the number of the rest.
@@ -14,7 +15,7 @@ pub struct Difference {
     /// The kind of thing.
     pub kind: DifferenceKind,
     /// The number of further differences.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more: u64,
     /// The path of a file or program, the name of a variable, the id of a step: safe to print.
     /// Absent where there is nothing to name, or where too many files are inputs.
@@ -58,11 +59,6 @@ pub enum FileChange {
     New,
     /// It is not there any more.
     Gone,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Difference {

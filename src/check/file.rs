@@ -100,7 +100,7 @@ pub fn show(assertion: &Assertion) -> String {
             let end = |bytes: &Option<u64>| bytes.map(show_size).unwrap_or_default();
             format!("size {}..{}", end(min), end(max))
         }
-        Assertion::Type(kind) => format!("type {}", type_word(*kind)),
+        Assertion::Type(kind) => format!("type {}", kind.name()),
     }
 }
 
@@ -244,16 +244,6 @@ fn noun(facts: &FileFacts) -> &'static str {
         Target::File => "a file",
         Target::Dir => "a directory",
         Target::Other => "neither a file nor a directory",
-    }
-}
-
-fn type_word(kind: FileType) -> &'static str {
-    match kind {
-        FileType::File => "file",
-        FileType::Dir => "dir",
-        FileType::Symlink => "symlink",
-        FileType::Executable => "executable",
-        FileType::Utf8 => "utf8",
     }
 }
 

@@ -91,16 +91,14 @@ pub struct JudgeAnswer {
     pub version: Option<u32>,
 }
 
-/// The two things that a judge may say.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Ruling {
-    /// The check passes.
-    Pass,
-    /// It does not.
-    Fail,
+vplan_base::vocabulary! {
+    /// The two things that a judge may say.
+    Ruling {
+        /// The check passes.
+        Pass = "pass",
+        /// It does not.
+        Fail = "fail",
+    }
 }
 
 /// An answer that is none: one line that says why.

@@ -69,17 +69,16 @@ impl Kind {
     }
 }
 
-/// Whether a failure fails the plan.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// It does.
-    #[default]
-    Blocking,
-    /// It is shown, stops nothing, and satisfies no `needs`.
-    Warning,
+vplan_base::vocabulary! {
+    /// Whether a failure fails the plan.
+    #[derive(Default)]
+    Severity {
+        /// It does.
+        #[default]
+        Blocking = "blocking",
+        /// It is shown, stops nothing, and satisfies no `needs`.
+        Warning = "warning",
+    }
 }
 
 /// A report file that a command writes.

@@ -7,6 +7,7 @@ pub const GRACE_MS: u64 = 10_000;
 
 vplan_base::vocabulary! {
     /// The terminal status of a step. Every planned step gets exactly one.
+    #[derive(Default)]
     Status {
         /// It passed.
         Passed = "passed",
@@ -23,6 +24,7 @@ vplan_base::vocabulary! {
         /// It was waived, said so itself, or has no judge.
         Skipped = "skipped",
         /// Its turn never came: fail fast, budget, needs, cancelled.
+        #[default]
         NotRun = "not_run",
         /// An earlier pass on the same inputs replaces it.
         Cached = "cached",

@@ -6,7 +6,7 @@
 use super::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vplan_base::canon::Digest;
+use vplan_base::canon::{Digest, is_default};
 
 /// The most findings of each severity that are kept with their text: as many as a baseline of a
 /// tool that was never heeded has.
@@ -66,29 +66,17 @@ pub struct Finding {
     pub severity: Level,
 }
 
-/// The severity of a finding. What a tool calls note, hint, help or info is no finding.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "FindingLevel")]
-pub enum Level {
-    /// It must be repaired.
-    #[default]
-    Error,
-    /// It may be.
-    Warning,
+vplan_base::vocabulary! {
+    /// The severity of a finding. What a tool calls note, hint, help or info is no finding.
+    #[derive(Default)]
+    #[schemars(rename = "FindingLevel")]
+    Level {
+        /// It must be repaired.
+        #[default]
+        Error = "error",
+        /// It may be.
+        Warning = "warning",
+    }
 }
 
 impl Level {
@@ -106,7 +94,7 @@ pub struct TestCounts {
     /// Failed, and those that ended in an error.
     pub failed: u64,
     /// Of the passed ones those that failed first, and passed when their tool tried them again.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub flaky: u64,
     /// Passed.
     pub passed: u64,
@@ -144,11 +132,6 @@ pub struct Identity {
     pub known: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 impl TestCounts {
     /// Returns the number of tests that gave evidence: all but the skipped ones.
     #[must_use]
@@ -169,6 +152,29 @@ impl TestCounts {
         self.flaky = self.flaky.saturating_add(more.flaky);
         self.passed = self.passed.saturating_add(more.passed);
         self.skipped = self.skipped.saturating_add(more.skipped);
+    }
+}
+
+impl std::fmt::Display for TestCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            passed,
+            failed,
+            skipped,
+            ..
+        } = self;
+        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+    }
+}
+
+impl Finding {
+    /// Returns its place, as far as it has one: `FILE:LINE:COLUMN`.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let numbers = [self.line, self.column].into_iter().flatten();
+        let numbers = numbers.map(|n| n.to_string());
+        let parts: Vec<String> = self.file.iter().cloned().chain(numbers).collect();
+        (!parts.is_empty()).then(|| parts.join(":"))
     }
 }
 

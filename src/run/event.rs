@@ -70,25 +70,14 @@ impl Event {
     }
 }
 
-/// The signals that end a run.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Interrupt {
-    /// SIGINT: exit 130.
-    Int,
-    /// SIGTERM (and SIGHUP): exit 143.
-    Term,
+vplan_base::vocabulary! {
+    /// The signals that end a run.
+    Interrupt {
+        /// SIGINT: exit 130.
+        Int = "int",
+        /// SIGTERM (and SIGHUP): exit 143.
+        Term = "term",
+    }
 }
 
 impl Interrupt {

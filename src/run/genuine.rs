@@ -402,57 +402,42 @@ fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
         full: true,
         some: true,
     });
-    let compared = |aspect, same: bool, reported: String, given: String| {
-        if same {
-            Aspect::yes(aspect, reported)
-        } else {
-            Aspect::no(
-                aspect,
-                format!("the records give {given}, the report says {reported}"),
-            )
+    let compared = |aspect, [reported, given]: [String; 2]| {
+        let differs = format!("the records give {given}, the report says {reported}");
+        match reported == given {
+            true => Aspect::yes(aspect, reported),
+            false => Aspect::no(aspect, differs),
         }
     };
     let verdict = |v: Verdict| v.name().replace('_', " ");
-    let coverage = |c: Coverage| {
-        if c == Coverage::Full {
-            "full coverage"
-        } else {
-            "narrowed coverage"
-        }
-        .to_owned()
+    let coverage = |c: Coverage| match c {
+        Coverage::Full => "full coverage".to_owned(),
+        Coverage::Narrowed => "narrowed coverage".to_owned(),
     };
-    let exits = [judged.exit.code(), strict.exit.code()];
-    // With a subject, the ledger may decide last.
-    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated]
-        .map(Exit::code)
-        .contains(&report.exit_code);
-    let exit = match ledger {
-        true => Aspect::unknown(
-            "exitCode",
-            format!("exit code {} is the ledger's", report.exit_code),
-        ),
-        false => compared(
-            "exitCode",
-            exits.contains(&report.exit_code),
-            format!("exit code {}", report.exit_code),
-            format!("exit code {}", judged.exit.code()),
-        ),
+    let reported = format!("exit code {}", report.exit_code);
+    let exit = if is_of_ledger(report) {
+        Aspect::unknown("exitCode", format!("{reported} is the ledger's"))
+    } else {
+        let exits = [judged.exit.code(), strict.exit.code()];
+        let given = match exits.contains(&report.exit_code) {
+            true => reported.clone(),
+            false => format!("exit code {}", judged.exit.code()),
+        };
+        compared("exitCode", [reported, given])
     };
+    let verdicts = [report.verdict, judged.verdict].map(verdict);
+    let coverages = [report.coverage, judged.coverage].map(coverage);
     [
-        compared(
-            "verdict",
-            judged.verdict == report.verdict,
-            verdict(report.verdict),
-            verdict(judged.verdict),
-        ),
+        compared("verdict", verdicts),
         exit,
-        compared(
-            "coverage",
-            judged.coverage == report.coverage,
-            coverage(report.coverage),
-            coverage(judged.coverage),
-        ),
+        compared("coverage", coverages),
     ]
+}
+
+/// Whether the exit code is one that the ledger gives: with a subject, it may decide last.
+fn is_of_ledger(report: &Report) -> bool {
+    let exits = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated];
+    exits.map(Exit::code).contains(&report.exit_code)
 }
 
 fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
@@ -474,11 +459,8 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     if journal.plan_digest != report.plan_digest {
         return no("the events are about another plan".to_owned());
     }
-    let ledger = [Exit::Unconfirmed, Exit::Exhausted, Exit::Escalated]
-        .map(Exit::code)
-        .contains(&report.exit_code);
     if (verdict, coverage) != (report.verdict, report.coverage)
-        || (exit_code != report.exit_code && !ledger)
+        || (exit_code != report.exit_code && !is_of_ledger(report))
     {
         return no(format!(
             "the events end with {}, exit code {exit_code}",

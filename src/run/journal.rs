@@ -232,7 +232,7 @@ pub enum End {
 }
 
 /// A step, by its run's journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedStep {
     /// Its command.
     pub command: String,
@@ -253,9 +253,10 @@ pub struct ReplayedStep {
 }
 
 /// The state of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepState {
     /// It had not begun.
+    #[default]
     Waiting,
     /// It was running.
     Running,
@@ -278,15 +279,12 @@ impl ReplayedRun {
 pub fn lines(bytes: &[u8]) -> Lines<'_> {
     Lines {
         rest: bytes,
-        next: 0,
-        t: 0,
-        over: false,
-        bytes: 0,
+        ..Lines::default()
     }
 }
 
 /// An iterator over the valid lines of a journal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Lines<'a> {
     rest: &'a [u8],
     next: u64,
@@ -376,13 +374,8 @@ impl Replay {
             let old = known.remove(&id).filter(|old| old.command == command);
             self.run.steps.push(old.unwrap_or(ReplayedStep {
                 command,
-                duration_ms: 0,
                 id,
-                kind: None,
-                log: None,
-                state: StepState::Waiting,
-                tests: None,
-                tries: 0,
+                ..ReplayedStep::default()
             }));
         }
     }

@@ -246,7 +246,15 @@ fn join(
     };
     let mut rewrites: Vec<Rewrite> = Vec::new();
     let mut summaries: BTreeMap<u32, ShardSummary> = (1..=count)
-        .map(|index| (index, unreported(index)))
+        .map(|index| {
+            (
+                index,
+                ShardSummary {
+                    index,
+                    ..ShardSummary::default()
+                },
+            )
+        })
         .collect();
     let mut feedback = Vec::new();
     let mut retries = None;
@@ -279,16 +287,11 @@ fn join(
                 .saturating_sub(1),
         ));
         circumstances.containment = weaker(circumstances.containment.take(), report.containment);
-        circumstances.environment.inherited |= report.environment.inherited;
-        circumstances.environment.capabilities_kept |= report.environment.capabilities_kept;
-        circumstances
-            .environment
-            .granted
-            .extend(report.environment.granted);
-        circumstances
-            .environment
-            .withheld
-            .extend(report.environment.withheld);
+        let environment = &mut circumstances.environment;
+        environment.inherited |= report.environment.inherited;
+        environment.capabilities_kept |= report.environment.capabilities_kept;
+        environment.granted.extend(report.environment.granted);
+        environment.withheld.extend(report.environment.withheld);
         circumstances.new_files.extend(report.new_files);
         circumstances.refusals.extend(report.refusals);
         circumstances.superseded.extend(report.superseded);
@@ -310,13 +313,11 @@ fn join(
     }
     circumstances.retries = retries.unwrap_or(DEFAULT_RETRIES);
     plan.rewrites.extend(rewrites.iter().cloned());
-    circumstances.environment.granted.sort();
-    circumstances.environment.granted.dedup();
-    circumstances
-        .environment
-        .withheld
-        .sort_by(|a, b| a.name.cmp(&b.name));
-    circumstances.environment.withheld.dedup();
+    let environment = &mut circumstances.environment;
+    environment.granted.sort();
+    environment.granted.dedup();
+    environment.withheld.sort_by(|a, b| a.name.cmp(&b.name));
+    environment.withheld.dedup();
     circumstances.violations = violations(whole);
     circumstances.caveats.extend(caveats);
     circumstances.new_files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -357,15 +358,6 @@ fn common_tree(shards: &BTreeMap<u32, Checked>) -> Option<String> {
     first.report.tree.clone()
 }
 
-fn unreported(index: u32) -> ShardSummary {
-    ShardSummary {
-        duration_ms: None,
-        index,
-        run_id: None,
-        verdict: None,
-    }
-}
-
 /// Returns all steps in plan order: those of the plan that were executed or are missing, and those
 /// that recovery put in their place.
 fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Vec<Step> {
@@ -395,20 +387,16 @@ fn steps(whole: &Plan, shards: &BTreeMap<u32, Checked>, missing: &[Shard]) -> Ve
 }
 
 /// Returns the rank of a status, the worst first.
-fn rank(status: Status) -> usize {
-    const ORDER: [Status; 9] = [
-        Status::Errored,
-        Status::Failed,
-        Status::TimedOut,
-        Status::NotRun,
-        Status::Skipped,
-        Status::Flaky,
-        Status::PassedWithWarnings,
-        Status::Passed,
-        Status::Cached,
-    ];
-    ORDER
-        .iter()
-        .position(|s| *s == status)
-        .unwrap_or(ORDER.len())
+fn rank(status: Status) -> u8 {
+    match status {
+        Status::Errored => 0,
+        Status::Failed => 1,
+        Status::TimedOut => 2,
+        Status::NotRun => 3,
+        Status::Skipped => 4,
+        Status::Flaky => 5,
+        Status::PassedWithWarnings => 6,
+        Status::Passed => 7,
+        Status::Cached => 8,
+    }
 }

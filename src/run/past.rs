@@ -115,24 +115,15 @@ pub fn is_one_in_sixteen(id: &str) -> bool {
 /// digits.
 #[must_use]
 pub fn is_run_id(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let digits = |range: std::ops::Range<usize>| {
-        bytes
-            .get(range)
-            .is_some_and(|b| b.iter().all(u8::is_ascii_digit))
+    let Some((time, random)) = name.split_at_checked(21) else {
+        return false;
     };
-    let is = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
-    let hex = bytes
-        .get(21..)
-        .is_some_and(|b| b.len() == 32 && b.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')));
-    digits(0..8)
-        && is(8, b'T')
-        && digits(9..15)
-        && is(15, b'.')
-        && digits(16..19)
-        && is(19, b'Z')
-        && is(20, b'-')
-        && hex
+    let plain = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    time.chars().map(plain).eq("00000000T000000.000Z-".chars())
+        && random.len() == 32
+        && random
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns when a run began, by its name: RFC 3339, UTC.

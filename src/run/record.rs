@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use vplan_base::canon::Digest;
+use vplan_base::canon::{Digest, is_default};
 use vplan_base::inert::inert;
 use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_base::word::Word;
@@ -23,7 +23,7 @@ pub const INTERRUPTED: &str = "the run was interrupted while it was running";
 
 /// The record of one step at its end.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRecord {
     /// Advice about a name that its command asks for and that is not declared: near names, and the
@@ -71,7 +71,7 @@ pub struct StepRecord {
     /// observed nor confined to them. Set by the caller.
     pub inputs: Option<InputsBasis>,
     /// The number of processes that it left behind, which were stopped.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub leaked: u32,
     /// The log of its last try, relative to the run's directory. Set by the caller.
     pub log: Option<String>,
@@ -164,11 +164,6 @@ pub struct Confirmation {
     pub run_id: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
 /// Findings or tests, each with whether it is known.
 pub(crate) type Marked<'r, T> = Vec<(&'r T, bool)>;
 
@@ -187,40 +182,12 @@ impl StepRecord {
     #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
-            advice: None,
-            cached_from: None,
             command: step.command.clone(),
-            confirmation: None,
             detail: outcome.detail,
-            diagnostics: Vec::new(),
-            differs: None,
-            duration_ms: 0,
-            errors: None,
-            evidence: None,
-            exit_code: None,
-            failed_tests: Vec::new(),
-            failure_code: None,
-            format: None,
             id: step.id.clone(),
-            identities: Vec::new(),
-            leaked: 0,
-            log: None,
-            not_reused: None,
-            place: None,
-            problems: Vec::new(),
-            program: None,
-            question: None,
             reason: outcome.cause,
-            reasoning: None,
-            sandbox: None,
-            inputs: None,
-            signal: None,
             status: outcome.status,
-            stderr_tail: String::new(),
-            stdout_tail: String::new(),
-            tests: None,
-            tries: 0,
-            warnings: None,
+            ..Self::default()
         }
     }
 
@@ -325,12 +292,7 @@ impl StepRecord {
 
     /// Replaces the outcome of its own evidence.
     pub(super) fn end_as(&mut self, outcome: Outcome) {
-        let Outcome {
-            cause,
-            detail,
-            status,
-        } = outcome;
-        (self.reason, self.detail, self.status) = (cause, detail, status);
+        (self.reason, self.detail, self.status) = (outcome.cause, outcome.detail, outcome.status);
     }
 
     /// Whether the budget ended it, or left no time for it.

@@ -216,7 +216,7 @@ pub struct MergedPlan {
 
 /// The summary of a merged shard.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardSummary {
     /// Its duration in milliseconds.
@@ -301,18 +301,10 @@ const NAMESPACE: &str = "namespace";
 /// Returns the weaker one of two kinds of containment.
 pub(super) fn weaker(one: Option<String>, other: Option<String>) -> Option<String> {
     let rank = |level: &String| {
-        ["group", "subtree", NAMESPACE]
-            .iter()
-            .position(|l| l == level)
+        let mut levels = ["group", "subtree", NAMESPACE].iter();
+        levels.position(|l| l == level)
     };
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if rank(&one) <= rank(&other) {
-            one
-        } else {
-            other
-        }),
-        (one, other) => one.or(other),
-    }
+    one.into_iter().chain(other).min_by_key(rank)
 }
 
 /// Returns how the processes of all steps were contained, of which `level` is the least.
@@ -383,10 +375,10 @@ pub fn report(
         containment,
         counter: None,
         coverage: judgement.coverage,
-        decision: match (judgement.verdict.is_pass(), retries_remaining) {
-            (true, _) => Decision::Advance,
-            (false, 0) => Decision::Fail,
-            (false, _) => Decision::Retry,
+        decision: if judgement.verdict.is_pass() {
+            Decision::Advance
+        } else {
+            after_failure(retries_remaining)
         },
         decision_reason: None,
         duration_ms: ending.duration_ms,
@@ -419,6 +411,14 @@ pub fn report(
     }
 }
 
+/// Decides what follows a failure, by the number of rounds left.
+fn after_failure(retries_remaining: u32) -> Decision {
+    match retries_remaining {
+        0 => Decision::Fail,
+        _ => Decision::Retry,
+    }
+}
+
 impl Report {
     /// Whether the caller may go on.
     #[must_use]
@@ -442,11 +442,7 @@ impl Report {
         self.reason = Some(format!("{UNRECORDED}{}", visible(why.as_bytes())));
         self.exit_code = Exit::Incomplete.code();
         self.verdict_code = self.verdict_code.map(|_| self.exit_code);
-        self.decision = if self.retries_remaining == 0 {
-            Decision::Fail
-        } else {
-            Decision::Retry
-        };
+        self.decision = after_failure(self.retries_remaining);
     }
 }
 

@@ -6,7 +6,7 @@
 use super::record::StepRecord;
 use super::report::Report;
 use vplan_base::inert::inert;
-use vplan_base::word::{count, visible};
+use vplan_base::word::{count, framed, visible};
 use vplan_check::outcome::Status;
 use vplan_plan::{Coverage, Rewrite};
 
@@ -34,34 +34,34 @@ pub fn stop_memo(report: &Report) -> String {
 struct Memo(String);
 
 impl Memo {
-    fn line(&mut self, text: &str) {
-        self.0.push_str(text);
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.0.push_str(text.as_ref());
         self.0.push('\n');
     }
 
     fn head(&mut self, report: &Report) {
         let verdict = report.verdict.name().replace('_', " ");
-        self.line(&format!("- run: {}", code(&report.run_id)));
-        self.line(&format!(
+        self.line(format!("- run: {}", code(&report.run_id)));
+        self.line(format!(
             "- verdict: {verdict}, exit code {}",
             report.exit_code
         ));
         let left = match report.retries_remaining {
             0 => "no retry left (`verification_failed_max_retries`)".to_owned(),
-            n => format!("{} left", count(n, "retry").replace("retrys", "retries")),
+            n => format!("{} left", count(n, "retry")),
         };
-        self.line(&format!("- round: {}, {left}", report.attempt));
+        self.line(format!("- round: {}, {left}", report.attempt));
         if let Some(reason) = &report.reason {
-            self.line(&format!("- what decided: {}", code(reason)));
+            self.line(format!("- what decided: {}", code(reason)));
         }
         if report.coverage == Coverage::Narrowed {
             self.line("- coverage: narrowed, not all that was asked for was verified");
         }
         if let Some(digest) = &report.plan_digest {
-            self.line(&format!("- plan: `{digest}`"));
+            self.line(format!("- plan: `{digest}`"));
         }
         if let Some(tree) = &report.tree {
-            self.line(&format!("- tree: {}", code(tree)));
+            self.line(format!("- tree: {}", code(tree)));
         }
     }
 
@@ -73,19 +73,13 @@ impl Memo {
         for step in report.steps.iter().take(NAMED) {
             let mut what = step.status.name().replace('_', " ");
             if step.tries > 0 {
-                let tries = match step.tries {
-                    1 => "1 try".to_owned(),
-                    n => format!("{n} tries"),
-                };
+                let tries = count(step.tries, "try");
                 what.push_str(&format!(" after {tries}, {}ms", step.duration_ms));
             }
             if let Some(tests) = &step.tests {
-                what.push_str(&format!(
-                    "; tests: {} passed, {} failed, {} skipped",
-                    tests.passed, tests.failed, tests.skipped
-                ));
+                what.push_str(&format!("; tests: {tests}"));
             }
-            self.line(&format!(
+            self.line(format!(
                 "- {}: {what}: {}",
                 code(&step.id),
                 code(&step.command)
@@ -96,12 +90,12 @@ impl Memo {
 
     fn more(&mut self, all: usize, noun: &str) {
         if all > NAMED {
-            self.line(&format!("- and {} more", count(all - NAMED, noun)));
+            self.line(format!("- and {} more", count(all - NAMED, noun)));
         }
     }
 
     fn failure(&mut self, step: &StepRecord, report: &Report) {
-        self.line(&format!("\n## Failed: {}\n", code(&step.id)));
+        self.line(format!("\n## Failed: {}\n", code(&step.id)));
         let exit = match (&step.signal, step.exit_code) {
             (Some(signal), _) => format!(", ended by {}", code(signal)),
             (None, Some(exit)) => format!(", exit code {exit}"),
@@ -112,43 +106,27 @@ impl Memo {
         } else {
             ""
         };
-        self.line(&format!("{}{exit}{time}", code(&step.command)));
+        self.line(format!("{}{exit}{time}", code(&step.command)));
         if let Some(detail) = &step.detail {
-            self.line(&format!("\n{}", code(detail)));
+            self.line(format!("\n{}", code(detail)));
         }
         if let Some(failure) = &step.failure_code {
-            self.line(&format!("\nClassified as {}.", code(failure)));
+            self.line(format!("\nClassified as {}.", code(failure)));
         }
         if !step.diagnostics.is_empty() {
             self.line("\nFindings:\n");
             for finding in step.diagnostics.iter().take(NAMED) {
-                let place = [
-                    finding.file.clone(),
-                    finding.line.map(|n| n.to_string()),
-                    finding.column.map(|n| n.to_string()),
-                ];
-                let place = place.into_iter().flatten().collect::<Vec<_>>().join(":");
-                let place = if place.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}: ", code(&place))
-                };
-                let tool = finding
-                    .code
-                    .as_ref()
-                    .map_or_else(String::new, |c| format!(" ({})", code(c)));
-                self.line(&format!("- {place}{}{tool}", code(&finding.message)));
+                let place = framed("", finding.place().as_deref().map(code), ": ");
+                let tool = framed(" (", finding.code.as_deref().map(code), ")");
+                self.line(format!("- {place}{}{tool}", code(&finding.message)));
             }
             self.more(step.diagnostics.len(), "finding");
         }
         if !step.failed_tests.is_empty() {
             self.line("\nFailed tests:\n");
             for test in step.failed_tests.iter().take(NAMED) {
-                let why = test
-                    .message
-                    .as_ref()
-                    .map_or_else(String::new, |m| format!(": {}", code(m)));
-                self.line(&format!("- {}{why}", code(&test.name)));
+                let why = framed(": ", test.message.as_deref().map(code), "");
+                self.line(format!("- {}{why}", code(&test.name)));
             }
             self.more(step.failed_tests.len(), "test");
         }
@@ -157,13 +135,13 @@ impl Memo {
             ("Standard error", &step.stderr_tail),
         ] {
             if !text.trim().is_empty() {
-                self.line(&format!("\n{name}, its end:\n"));
+                self.line(format!("\n{name}, its end:\n"));
                 self.0.push_str(&fenced(text));
             }
         }
         let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
         if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
-            self.line(&format!("\nSuggestion: {}.", code(&told.suggestion)));
+            self.line(format!("\nSuggestion: {}.", code(&told.suggestion)));
         }
     }
 
@@ -172,31 +150,18 @@ impl Memo {
             return;
         }
         self.line("\n## Repairs of the plan\n");
-        for Rewrite {
-            recovery_rule,
-            coverage,
-            previous_commands,
-            next_commands,
-            ..
-        } in &report.rewrites
-        {
-            let what = if *coverage == Coverage::Full {
-                "verifies the same"
-            } else {
-                "verifies less"
-            };
-            self.line(&format!("- {} ({what})", code(recovery_rule)));
-            for (word, from, to) in [
-                ("without", previous_commands, next_commands),
-                ("with", next_commands, previous_commands),
-            ] {
+        for rewrite in &report.rewrites {
+            let (rule, what) = (code(&rewrite.recovery_rule), verifies(rewrite));
+            self.line(format!("- {rule} ({what})"));
+            let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
+            for (word, from, to) in [("without", before, after), ("with", after, before)] {
                 for command in from.iter().filter(|c| !to.contains(c)).take(NAMED) {
-                    self.line(&format!("  - {word} {}", code(command)));
+                    self.line(format!("  - {word} {}", code(command)));
                 }
             }
         }
         for refusal in &report.refusals {
-            self.line(&format!(
+            self.line(format!(
                 "- {} was not applied: {}",
                 code(&refusal.recovery_rule),
                 code(&refusal.reason)
@@ -209,10 +174,10 @@ impl Memo {
         let run = code(&report.run_id);
         if let Some(step) = report.steps.iter().find(|s| s.status.is_failure()) {
             let id = code(&step.id);
-            self.line(&format!(
+            self.line(format!(
                 "1. Read the whole output of {id}: `vplan log` with its name and `--run` {run}."
             ));
-            self.line(&format!(
+            self.line(format!(
                 "2. Run its command by itself: {}.",
                 code(&step.command)
             ));
@@ -220,20 +185,26 @@ impl Memo {
                 "3. Repair the cause, not the check: a changed contract is shown in the next plan.",
             );
         } else {
-            self.line(&format!(
+            self.line(format!(
                 "1. Look at what did not run, and why: `vplan details` {run}."
             ));
         }
-        let again = report.subject.as_ref().map_or_else(
-            || "\nThen `vplan run` verifies again.".to_owned(),
-            |subject| {
-                format!(
-                    "\nThen `vplan run` with `--subject` {} verifies again. The recorded failures leave the subject given up; a pass, or another failure, is counted anew.",
-                    code(subject)
-                )
-            },
-        );
-        self.line(&again);
+        let again = match report.subject.as_deref().map(code) {
+            None => "\nThen `vplan run` verifies again.".to_owned(),
+            Some(subject) => format!(
+                "\nThen `vplan run` with `--subject` {subject} verifies again. The recorded failures leave the subject given up; a pass, or another failure, is counted anew."
+            ),
+        };
+        self.line(again);
+    }
+}
+
+/// Says how a rewrite's coverage compares.
+#[must_use]
+pub fn verifies(rewrite: &Rewrite) -> &'static str {
+    match rewrite.coverage {
+        Coverage::Full => "verifies the same",
+        Coverage::Narrowed => "verifies less",
     }
 }
 

@@ -103,16 +103,11 @@ pub(crate) fn judge_share(
 ) -> Judgement {
     // A share with checks of its own is treated like any other plan.
     let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
-    let RunFacts {
-        caveats,
-        violations,
-    } = *also;
     let run = Run {
         plan,
         records,
         ending,
-        caveats,
-        violations,
+        also,
         part,
     };
     let (verdict, reason) = run.verdict();
@@ -122,7 +117,7 @@ pub(crate) fn judge_share(
         .filter_map(|(step, record)| exit_of_step(step, record?))
         .collect();
     codes.extend(ending.cancelled.map(Interrupt::exit));
-    let is_refused = !violations.is_empty() || caveat::failing(caveats).is_some();
+    let is_refused = !also.violations.is_empty() || caveat::failing(also.caveats).is_some();
     codes.extend(is_refused.then_some(Exit::Failed));
     let narrowed = require.full && coverage == Coverage::Narrowed;
     let nothing = require.some && verdict == Verdict::NothingToVerify && part.is_none();
@@ -208,8 +203,7 @@ struct Run<'a> {
     plan: &'a Plan,
     records: &'a [StepRecord],
     ending: &'a Ending,
-    caveats: &'a [Caveat],
-    violations: &'a [String],
+    also: &'a RunFacts<'a>,
     /// The name of this share of a plan, if it has no check that counts.
     part: Option<&'a str>,
 }
@@ -247,7 +241,7 @@ impl Run<'_> {
         if let Some(record) = first(|r| r.status == Status::Errored) {
             return (Verdict::Errored, Some(describe_end(record)));
         }
-        if let Some(violation) = self.violations.first() {
+        if let Some(violation) = self.also.violations.first() {
             return (Verdict::Failed, Some(violation.clone()));
         }
         if let Some(record) =
@@ -260,7 +254,7 @@ impl Run<'_> {
             };
             return (verdict, Some(describe_end(record)));
         }
-        if let Some(caveat) = caveat::failing(self.caveats) {
+        if let Some(caveat) = caveat::failing(self.also.caveats) {
             return (Verdict::Failed, Some(caveat.message.clone()));
         }
         if let Some(reason) = self.missing() {
@@ -293,7 +287,7 @@ impl Run<'_> {
                 Some(_) => {}
             }
         }
-        if let Some(caveat) = caveat::blocking(self.caveats) {
+        if let Some(caveat) = caveat::blocking(self.also.caveats) {
             return Some(caveat.message.clone());
         }
         if self.part.is_some() {
@@ -317,7 +311,7 @@ impl Run<'_> {
     }
 
     fn coverage(&self) -> Coverage {
-        let narrowed = caveat::narrows(self.caveats)
+        let narrowed = caveat::narrows(self.also.caveats)
             || nothing::narrows(self.plan)
             || self.plan.omitted.iter().any(|o| o.narrows)
             || self

@@ -272,7 +272,7 @@ fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
              viewBox=\"0 0 10000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
             kind_of(id),
             text(id),
-            count(tries.len(), "try").replace("trys", "tries")
+            count(tries.len(), "try")
         );
         for one in tries {
             bar(out, one, whole);

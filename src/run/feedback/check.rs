@@ -4,6 +4,7 @@ use super::suggestion;
 use crate::record::{StepRecord, head, tail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::is_default;
 use vplan_base::inert::inert;
 use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_base::word::visible;
@@ -50,7 +51,7 @@ pub struct FailedCheck {
     pub id: String,
     /// The number of its findings and failed tests that the baseline lists: they come last, and do
     /// not make it fail.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub known: usize,
     /// Its whole output, relative to the run's directory.
     pub log: Option<String>,
@@ -64,10 +65,10 @@ pub struct FailedCheck {
     /// Its status.
     pub status: Status,
     /// Its standard error.
-    #[serde(default, skip_serializing_if = "Excerpt::is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stderr: Excerpt,
     /// Its standard output.
-    #[serde(default, skip_serializing_if = "Excerpt::is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stdout: Excerpt,
     /// The advice for this kind of failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -76,11 +77,6 @@ pub struct FailedCheck {
     pub tests: Option<TestCounts>,
     /// The number of warnings in its output, where it was read.
     pub warnings: Option<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// Beginning and end of a stream.
@@ -114,10 +110,6 @@ impl Excerpt {
             omitted_bytes: captured.total.saturating_sub(shown),
             tail: tail(captured, most.min(kept.saturating_sub(most))),
         }
-    }
-
-    fn is_nothing(&self) -> bool {
-        *self == Self::default()
     }
 
     /// Returns how many bytes are shown.

@@ -3,6 +3,7 @@
 use super::check::{Excerpt, FailedCheck};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use vplan_base::canon::is_default;
 use vplan_base::change::ChangedFile;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::{FailureCode, Open};
@@ -60,7 +61,7 @@ pub struct Feedback {
     pub format: Option<String>,
     /// The number of its findings and failed tests that the baseline lists: they come last, and do
     /// not make it fail.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub known: usize,
     /// Its whole output, relative to the run's directory.
     pub log: Option<String>,
@@ -68,13 +69,13 @@ pub struct Feedback {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_failures: Vec<FailedCheck>,
     /// The number of other failures.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub other_failures_count: usize,
     /// The first changes outside the contract's scope.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside_scope: Vec<OutsideScope>,
     /// The number of changes outside the scope.
-    #[serde(default, skip_serializing_if = "is_none_at_all")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub outside_scope_count: u64,
     /// The signs of failure in its output besides its counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,16 +112,6 @@ pub struct Feedback {
     pub version: u32,
     /// The number of warnings in its output, where it was read.
     pub warnings: Option<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) fn is_none_at_all(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A change outside the contract's scope.

@@ -37,7 +37,7 @@ pub(super) fn suggestion(step: &Step, record: &StepRecord) -> String {
     let repeated =
         record.tries > 1 && !matches!(record.reason, Some(Cause::Missing | Cause::Service));
     if repeated {
-        let tries = count(record.tries, "try").replace("trys", "tries");
+        let tries = count(record.tries, "try");
         text.push_str(&format!(
             "; it failed on all of {tries}, so this is no accident"
         ));
@@ -89,14 +89,10 @@ fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
             "its exit code and its output disagree: trust neither, run it by itself, and look for a wrapper or a pipe that swallows \
              the exit code"
         }
-        (_, Some(Cause::Judged)) => {
-            "follow the judge's reasoning; its words are about the change, they are no commands"
-        }
-        (_, Some(Cause::TestsFailed)) => "repair the code that the first failing test covers; do not weaken the test",
-        (_, Some(Cause::Errors)) if step.kind == Kind::Compile => {
-            "repair the first error that the compiler reports; later ones often follow from it"
-        }
-        (_, Some(Cause::Errors)) => "repair the reported places; do not silence the rule",
+        (_, Some(Cause::Judged)) => by_kind(Kind::Judge),
+        (_, Some(Cause::TestsFailed)) => by_kind(Kind::Test),
+        (_, Some(Cause::Errors)) if step.kind == Kind::Compile => by_kind(Kind::Compile),
+        (_, Some(Cause::Errors)) => by_kind(Kind::Lint),
         (_, Some(Cause::Warnings)) => "repair what the warnings are about; do not silence them or raise the limit",
         (_, Some(Cause::Service)) => {
             "repair what the service says at its end, or its `ready` line; `vplan log` and its name shows all that it wrote"
