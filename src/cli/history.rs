@@ -4,6 +4,7 @@ use super::args::Global;
 use super::render::style::{Tone, cut, duration, paint};
 use clap::Args;
 use std::path::PathBuf;
+use vplan_base::nearest::suggest;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_engine::Failure;
@@ -60,6 +61,16 @@ pub fn pick(history: &History, name: &str) -> Result<String, Failure> {
     let ids = ids(history)?;
     let found = find(&ids, name).map(str::to_owned);
     found.map_err(|e| Failure::usage("vplan::records::unknown_run", e.to_string()).help(e.help()))
+}
+
+/// Says that a run has no check of a name: the nearest one that it has, or where all are shown.
+pub fn unknown_check<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    all: String,
+) -> Failure {
+    let message = format!("no check of this run is called `{}`", visible(name));
+    Failure::usage("vplan::records::unknown_check", message).help(suggest(name, known, all))
 }
 
 /// The mark of a run, in colour.

@@ -1,14 +1,10 @@
 //! `vplan argv`: shows how vplan parses a command's text.
 
-use super::{command, format};
-use crate::args::{Argv, Format, Global};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
+use super::prelude::*;
+use crate::args::Argv;
 use vplan_base::command::{Command, Env, Piece, Unsupported};
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::Word;
-use vplan_engine::Failure;
+use vplan_engine::propose::command;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Read<'a> {

@@ -2,20 +2,12 @@
 
 mod record;
 
-use super::format;
-use crate::args::{Format, Global};
-use crate::command::answer_if;
+use super::prelude::*;
 use crate::render::style::{Tone, paint};
-use crate::terminal::{Terminal, versioned};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 pub(super) use record::RecordedDocument;
-use schemars::JsonSchema;
-use serde::Serialize;
 use vplan_base::canon::Digest;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
 use vplan_baseline::{Baseline, EntryKind};
-use vplan_engine::Failure;
 
 /// `vplan baseline`
 #[derive(Debug, Args)]

@@ -1,19 +1,15 @@
 //! `vplan check`: checks that the contract is valid and fits the repository.
 
-use super::format;
-use crate::args::{Check, Format, Global};
+use super::prelude::*;
+use crate::args::Check;
 use crate::render::diagnostic::{self, Message};
 use crate::render::style::count;
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
 use vplan_base::canon::Digest;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use vplan_base::nearest::nearest;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
+use vplan_base::word::framed;
 use vplan_contract::Contract;
-use vplan_engine::Failure;
 use vplan_engine::baseline::failed;
 use vplan_engine::failure::invalid;
 use vplan_engine::sandbox::conflicts;
@@ -50,9 +46,7 @@ pub(super) struct CheckDocument<'a> {
 pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let site = global.engine().locate()?;
-    args.deny
-        .iter()
-        .try_for_each(|word| check_deny_word(word))?;
+    (args.deny.iter()).try_for_each(|word| check_deny_word(word))?;
     let mut loaded = global.engine().load_contract(&site)?;
     check_cases(global, &site, &mut loaded)?;
     let Looked {
@@ -100,11 +94,8 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
 
 /// Checks the contract's tests, where they are about folders that they mention.
 fn check_cases(global: &Global, site: &Site, loaded: &mut Loaded) -> Result<(), Failure> {
-    let Some(contract) = loaded
-        .contract
-        .as_ref()
-        .filter(|_| !loaded.cases.is_empty())
-    else {
+    let contract = loaded.contract.as_ref();
+    let Some(contract) = contract.filter(|_| !loaded.cases.is_empty()) else {
         return Ok(());
     };
     let mut found = Diagnostics::default();
@@ -118,6 +109,7 @@ fn check_cases(global: &Global, site: &Site, loaded: &mut Loaded) -> Result<(), 
 }
 
 /// The findings about a contract.
+#[derive(Default)]
 struct Looked {
     list: Vec<Diagnostic>,
     /// The parts that could not be examined.
@@ -128,11 +120,7 @@ struct Looked {
 /// Holds a contract against its repository.
 fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failure> {
     let mut found = loaded.diagnostics.clone();
-    let mut looked = Looked {
-        list: Vec::new(),
-        notes: Vec::new(),
-        uncovered: None,
-    };
+    let mut looked = Looked::default();
     if let Some(contract) = &loaded.contract {
         let survey = survey::survey(site, contract, &loaded.sources, args.pure);
         found.append(survey.found);
@@ -164,44 +152,35 @@ fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failur
 /// Returns the reason why a contract without an error is refused, if `--deny` asks for that.
 fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<String> {
     let shell = contract.checks.iter().find(|c| c.goes_through_shell());
-    if let Some(check) = shell.filter(|_| deny.iter().any(|word| word == "shell")) {
-        let file = contract.imported(check.place.source);
-        let place = place(file, check.line);
-        return Some(format!("`{}` goes through a shell ({place})", check.id));
-    }
     let unconfined = contract.checks.iter().find(|c| c.may_read_more());
-    if let Some(check) = unconfined.filter(|_| deny.iter().any(|word| word == "unconfined")) {
-        let place = place(contract.imported(check.place.source), check.line);
-        let why = "has `inputs`, and without `sandbox files` it may read more";
-        return Some(format!("`{}` {why} ({place})", check.id));
+    let more = "has `inputs`, and without `sandbox files` it may read more";
+    for (group, check, why) in [
+        ("shell", shell, "goes through a shell"),
+        ("unconfined", unconfined, more),
+    ] {
+        if let Some(check) = check.filter(|_| deny.iter().any(|word| word == group)) {
+            let place = place(contract.imported(check.place.source), check.line);
+            return Some(format!("`{}` {why} ({place})", check.id));
+        }
     }
     // Found in the repository: an error of the text has ended this before.
     if let Some(error) = list.iter().find(|d| d.severity == Severity::Error) {
         return Some(error.message.clone());
     }
-    let denies = |d: &&Diagnostic| {
-        deny.iter()
-            .any(|word| word == "warnings" || is_called(d.code, word))
-    };
-    let found = list.iter().find(denies)?;
+    let denies = |word: &String, d: &Diagnostic| word == "warnings" || is_called(d.code, word);
+    let found = list
+        .iter()
+        .find(|d| deny.iter().any(|word| denies(word, d)))?;
     Some(format!("a warning is denied: {}", found.message))
 }
 
 fn text(path: &RepoPath, contract: &Contract, list: &[Diagnostic]) -> String {
-    let warnings = list
-        .iter()
-        .filter(|d| d.severity == Severity::Warning)
-        .count();
-    let also = if warnings > 0 {
-        format!(", {}", count(warnings, "warning"))
-    } else {
-        String::new()
-    };
+    let warnings = list.iter().filter(|d| d.severity == Severity::Warning);
+    let warnings = Some(warnings.count()).filter(|n| *n > 0);
+    let also = framed(", ", warnings.map(|n| count(n, "warning")), "");
     // The contract itself is a file too.
-    let from = match contract.imports.len() {
-        0 => String::new(),
-        files => format!(" from {}", count(files + 1, "file")),
-    };
+    let imports = Some(contract.imports.len()).filter(|n| *n > 0);
+    let from = framed(" from ", imports.map(|n| count(n + 1, "file")), "");
     let checks = count(contract.checks.len(), "check");
     let identity = contract.identity();
     format!("{path}: {checks}{from}{also}\n  {identity}\n")

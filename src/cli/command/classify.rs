@@ -1,23 +1,18 @@
 //! `vplan classify`: classifies why a command failed.
 
-use super::{command, format};
-use crate::args::{self, Classify, Format, Global};
+use super::prelude::*;
+use crate::args::{self, Classify};
 use crate::request::read;
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use vplan_base::index::Index as _;
 use vplan_base::nearest::suggest;
-use vplan_base::vocabulary::Exit;
 use vplan_base::vocabulary::{FailureCode, FormatName};
-use vplan_base::word::visible;
 use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::output::{self, Expected};
 use vplan_check::reading::Reading;
-use vplan_engine::Failure;
 use vplan_engine::failure::invalid;
+use vplan_engine::propose::command;
 use vplan_plan::facts::{Facts, Question};
 use vplan_plan::{Plan, StepIndex};
 use vplan_recover::{bare::bare_plan, classify, questions};
@@ -62,17 +57,8 @@ pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, 
         return Ok(Exit::Success.code());
     }
     let site = global.engine().locate()?;
-    let mut commands = args
-        .previous
-        .iter()
-        .map(|p| command(p))
-        .collect::<Result<Vec<_>, _>>()?;
-    commands.extend(
-        args.command
-            .as_ref()
-            .map(|last| command(last))
-            .transpose()?,
-    );
+    let texts = args.previous.iter().chain(&args.command);
+    let commands: Vec<_> = texts.map(|text| command(text)).collect::<Result<_, _>>()?;
     let plan = bare_plan(&commands);
     let last = StepIndex::new(commands.len() - 1);
     let facts = answer(&site, &plan, &questions(plan.step(last)));
@@ -109,11 +95,8 @@ fn reading(global: &Global, name: &str) -> Result<Option<Reading>, Failure> {
         return Err(Failure::usage("vplan::usage::read", message).help(help));
     };
     let expected = Expected::defined(name, definition);
-    Ok(output::read_expected(
-        &expected,
-        &read(Path::new("-"))?,
-        b"",
-    ))
+    let stdout = read(Path::new("-"))?;
+    Ok(output::read_expected(&expected, &stdout, b""))
 }
 
 /// Answers questions for a plan that no request made.
@@ -137,18 +120,11 @@ pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
         None => None,
         Some(text) => {
             let name = text.to_uppercase();
-            let name = if name.starts_with("SIG") {
-                name
-            } else {
-                format!("SIG{name}")
-            };
+            let name = format!("SIG{}", name.strip_prefix("SIG").unwrap_or(&name));
             if !SIGNALS.contains(&name.as_str()) {
-                let shown = vplan_base::word::visible(text);
-                return Err(Failure::usage(
-                    "vplan::usage::signal",
-                    format!("`{shown}` is no signal that ends a process"),
-                )
-                .help("such as `SIGKILL` or `SIGTERM`"));
+                let message = format!("`{}` is no signal that ends a process", visible(text));
+                return Err(Failure::usage("vplan::usage::signal", message)
+                    .help("such as `SIGKILL` or `SIGTERM`"));
             }
             Some(name)
         }

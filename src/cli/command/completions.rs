@@ -1,10 +1,8 @@
 //! `vplan completions`: prints a completion script for a shell.
 
+use super::prelude::*;
 use crate::args::Completions;
 use crate::complete::script;
-use crate::terminal::Terminal;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
 
 /// Prints the script.
 ///

@@ -3,15 +3,11 @@
 mod document;
 mod text;
 
-use super::format;
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{NAMES, Records, open, pick};
 use crate::render::wrap::wrapped;
-use crate::terminal::Terminal;
-use clap::Args;
 pub(super) use document::DetailsDocument;
 use document::{gather, only};
-use vplan_engine::Failure;
 
 /// `vplan details`
 #[derive(Debug, Args)]

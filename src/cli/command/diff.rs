@@ -1,16 +1,11 @@
 //! `vplan diff`: compares two plans or two contracts, and reports what weakens. Runs nothing and
 //! writes nothing.
 
-use super::{answer_if, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::render::style::Colors;
 use crate::request::{self, read};
-use crate::terminal::Terminal;
-use clap::Args;
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
-use vplan_engine::Failure;
 use vplan_engine::compared::{ComparedContracts, with_new_folder};
 use vplan_engine::saved::read_plan;
 use vplan_plan::Plan;
@@ -81,11 +76,8 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
             }
             (a, _) => {
                 let name = |path: &Path, is_plan: bool| {
-                    format!(
-                        "`{}` is a {}",
-                        visible_path(path),
-                        if is_plan { "plan" } else { "contract" }
-                    )
+                    let kind = if is_plan { "plan" } else { "contract" };
+                    format!("`{}` is a {kind}", visible_path(path))
                 };
                 let message = format!("{}, {}", name(old, a.is_some()), name(new, a.is_none()));
                 Err(Failure::usage("vplan::usage::diff", message)
@@ -119,22 +111,18 @@ fn compare<S>(
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     // What git tracks only makes the examples better.
-    let tracked = site
-        .git
-        .as_ref()
-        .ok()
-        .and_then(|git| git.tracked().ok())
-        .unwrap_or_default();
+    let git = site.git.as_ref().ok();
+    let tracked = git.and_then(|git| git.tracked().ok()).unwrap_or_default();
     let ComparedContracts { old, new, .. } = compared;
     let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
     compared.tell_of_new_folders(&mut diff);
     diff.differences.extend(old.known(new));
     diff.differences.sort_by_key(|d| d.class);
-    diff.accept(new.side().contract, &args.accept)
-        .map_err(|e| {
-            Failure::usage("vplan::usage::accept", e.to_string())
-                .help("`vplan diff` without `--accept` prints what it takes")
-        })?;
+    let accepted = diff.accept(new.side().contract, &args.accept);
+    accepted.map_err(|e| {
+        Failure::usage("vplan::usage::accept", e.to_string())
+            .help("`vplan diff` without `--accept` prints what it takes")
+    })?;
     answer_if(
         terminal,
         format,

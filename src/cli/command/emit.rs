@@ -1,21 +1,15 @@
 //! `vplan emit`: writes the file with which another system runs a plan in shards.
 
-use super::format;
-use crate::args::{Format, Global, REQUIRED};
+use super::prelude::*;
+use crate::args::REQUIRED;
 use crate::outputs::EMITTED;
 use crate::render::diff::unified;
-use crate::terminal::Terminal;
 use crate::value::{Words, one_of};
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
 use vplan_emit::options::{EmitOptions, EmitRequest, LeastCoverage, ProgramFrom, Target, USAGE};
 use vplan_emit::text;
-use vplan_engine::Failure;
 use vplan_os::{files, view};
 use vplan_run::verdict::Require;
 
@@ -85,38 +79,34 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
     let format = format(global, &[Format::Text, Format::Json])?;
     let options = options(global, args)?;
     let text = text(&options);
-    let file = args
-        .output
-        .as_deref()
-        .filter(|path| *path != Path::new("-"));
+    let file = args.output.as_deref();
+    let file = file.filter(|path| *path != Path::new("-"));
     if args.check && file.is_none() {
         let message = "`--check` compares a file, and `-` is none";
         return Err(Failure::usage("vplan::usage::output", message).help("name the file"));
     }
     let found = match file {
-        None => Emitted {
-            state: EmittedState::Printed,
-            diff: None,
-        },
+        None => (EmittedState::Printed, None),
         Some(path) if args.check => {
             compared(path, &text, format == Format::Text && terminal.color)?
         }
         Some(path) => written(path, &text, args.force)?,
     };
-    let differs = found.diff.is_some();
+    let (status, diff) = found;
+    let differs = diff.is_some();
     let name = file.map(visible_path);
     if format == Format::Json {
         terminal.print_document(&EmitDocument {
-            diff: found.diff,
+            diff,
             path: name.clone(),
-            status: found.state,
+            status,
             target: options.target().word(),
             text: &text,
         });
-    } else if let Some(diff) = &found.diff {
+    } else if let Some(diff) = &diff {
         terminal.say(diff);
     } else if let Some(name) = name.as_deref().filter(|_| !terminal.quiet) {
-        terminal.say(&format!("{name}: {}\n", found.state.said()));
+        terminal.say(&format!("{name}: {}\n", status.said()));
     } else if file.is_none() {
         terminal.print(&text);
     }
@@ -150,10 +140,7 @@ fn options(global: &Global, args: &Emit) -> Result<EmitOptions, Failure> {
 }
 
 /// What became of a file.
-struct Emitted {
-    state: EmittedState,
-    diff: Option<String>,
-}
+type Emitted = (EmittedState, Option<String>);
 
 /// The state of an emitted file.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
@@ -187,14 +174,15 @@ fn compared(path: &Path, text: &str, color: bool) -> Result<Emitted, Failure> {
         Failure::usage("vplan::usage::output", message).help("leave out `--check`, which writes it")
     })?;
     if old == text.as_bytes() {
-        let state = EmittedState::Same;
-        return Ok(Emitted { state, diff: None });
+        return Ok((EmittedState::Same, None));
     }
-    let old = String::from_utf8_lossy(&old);
-    Ok(Emitted {
-        state: EmittedState::Differs,
-        diff: Some(unified(&name, &old, (text, "emitted"), color)),
-    })
+    let diff = unified(
+        &name,
+        &String::from_utf8_lossy(&old),
+        (text, "emitted"),
+        color,
+    );
+    Ok((EmittedState::Differs, Some(diff)))
 }
 
 fn written(path: &Path, text: &str, force: bool) -> Result<Emitted, Failure> {
@@ -204,8 +192,7 @@ fn written(path: &Path, text: &str, force: bool) -> Result<Emitted, Failure> {
         let message = format!("`{name}` cannot be written: {e}");
         Failure::usage("vplan::usage::output", message)
     })?;
-    let state = EmittedState::Written;
-    Ok(Emitted { state, diff: None })
+    Ok((EmittedState::Written, None))
 }
 
 /// A file that runs a plan in shards.

@@ -1,16 +1,12 @@
 //! `vplan explain`: shows what would run and what would not, and why, and what earlier runs say of
 //! it. Runs nothing and writes nothing.
 
-use super::{answer_if, format};
-use crate::args::{Explain, Format, Global};
+use super::prelude::*;
+use crate::args::Explain;
 use crate::render::style::Colors;
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
 use vplan_away::seat::Why;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, visible};
-use vplan_engine::Failure;
+use vplan_base::word::count;
+use vplan_base::word::text_if;
 use vplan_engine::away::places;
 use vplan_engine::failure::invalid;
 use vplan_engine::possible::PossibleChecks;
@@ -180,10 +176,7 @@ fn possible_text(found: &PossibleChecks) -> String {
             let mut told: Vec<String> = paths.collect();
             told.extend(check.reason.clone());
             told.extend(check.undecided.map(|why| format!("not decided: {why}")));
-            let told = match told.is_empty() {
-                true => String::new(),
-                false => format!("  {}", told.join("  ")),
-            };
+            let told = text_if(!told.is_empty(), || format!("  {}", told.join("  ")));
             out.push_str(&format!("  {}{told}\n", visible(&check.id)));
         }
     }

@@ -1,19 +1,14 @@
 //! `vplan feedback`: prints what is needed to repair a failed run, or one check of it. When nothing
 //! failed, it prints nothing but notes about a coverage that is not full.
 
-use super::format;
-use crate::args::{Format, Global, feedback_size};
-use crate::history::{NAMES, Records, open, pick};
+use super::prelude::*;
+use crate::args::feedback_size;
+use crate::history::{NAMES, Records, open, pick, unknown_check};
 use crate::render::feedback;
 use crate::render::wrap::wrapped;
-use crate::terminal::Terminal;
-use clap::Args;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use vplan_base::nearest::suggest;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{first_of, visible, visible_path};
-use vplan_engine::Failure;
+use vplan_base::word::{first_of, framed, text_if, visible_path};
 use vplan_os::files;
 use vplan_plan::Plan;
 use vplan_plan::caveat::{Caveat, Effect, sorted};
@@ -27,7 +22,6 @@ use vplan_store::records::REPORT;
 /// A report that cannot be read.
 const CODE: &str = "vplan::feedback::report";
 /// A check that the run does not have.
-const UNKNOWN: &str = "vplan::records::unknown_check";
 /// The most files that a note names.
 const NAMED: usize = 3;
 /// The most failing checks that an answer about another one names.
@@ -103,10 +97,7 @@ fn narrowing(report: &Report) -> String {
     let caveats = sorted(&report.caveats).into_iter().filter(narrows);
     let line = |caveat: &Caveat| {
         let files = caveat.files.iter().map(ToString::to_string);
-        let files = match caveat.files.is_empty() {
-            true => String::new(),
-            false => format!(": {}", first_of(files, NAMED)),
-        };
+        let files = text_if(files.len() > 0, || format!(": {}", first_of(files, NAMED)));
         format!("  ! {}{files}\n", visible(&caveat.message))
     };
     caveats.map(line).collect()
@@ -123,43 +114,25 @@ fn of_check(
         return Ok(Some(told));
     }
     let shown = visible(name);
-    let is_failing = |id: &&str| {
-        report
-            .steps
-            .iter()
-            .any(|r| r.id == *id && told::is_failing(r))
-    };
     let ids = || report.steps.iter().map(|r| r.id.as_str());
-    let failing: Vec<String> = ids()
-        .filter(is_failing)
-        .map(|id| format!("`{}`", visible(id)))
-        .collect();
+    let failing = report.steps.iter().filter(|r| told::is_failing(r));
+    let failing: Vec<String> = failing.map(|r| format!("`{}`", visible(&r.id))).collect();
     let failing = match failing.as_slice() {
         [] => "no check failed".to_owned(),
         some => format!("failed: {}", first_of(some, LISTED)),
     };
     let end = if let Some(record) = report.steps.iter().find(|r| r.id == name) {
         let status = record.status.name().replace('_', " ");
-        let detail = record.detail.as_deref().map(visible);
-        format!(
-            "{status}{}",
-            detail.map_or(String::new(), |d| format!(" ({d})"))
-        )
+        status + &framed(" (", record.detail.as_deref().map(visible), ")")
     } else if let Some(omitted) = report.omitted.iter().find(|o| o.id == name) {
         format!("left out: {}", visible(&omitted.reason))
     } else {
         let known = ids().chain(report.omitted.iter().map(|o| o.id.as_str()));
-        let help = suggest(
-            name,
-            known,
-            format!("`vplan details` shows all of them; {failing}"),
-        );
-        let message = format!("no check of this run is called `{shown}`");
-        return Err(Failure::usage(UNKNOWN, message).help(help));
+        let all = format!("`vplan details` shows all of them; {failing}");
+        return Err(unknown_check(name, known, all));
     };
-    terminal.note(&format!(
-        "  `{shown}` has nothing to repair: {end}; {failing}\n"
-    ));
+    let note = format!("  `{shown}` has nothing to repair: {end}; {failing}\n");
+    terminal.note(&note);
     Ok(None)
 }
 
@@ -167,6 +140,7 @@ fn recorded(global: &Global, args: &Feedback) -> Result<(Report, Option<Plan>), 
     let (_, history) = open(global, &args.records)?;
     let name = args.run.to_string_lossy();
     let id = pick(&history, &name)?;
+    let run = short(&id);
     match history.report(&id) {
         Ok(Some(report)) => {
             // Only advice comes from the plan: without it there is less to say, and no error.
@@ -174,14 +148,11 @@ fn recorded(global: &Global, args: &Feedback) -> Result<(Report, Option<Plan>), 
             Ok((report, plan))
         }
         Ok(None) => fail(
-            format!(
-                "the run {} has no report: it did not come to its end",
-                short(&id)
-            ),
-            &format!("`vplan report {}` shows how far it came", short(&id)),
+            format!("the run {run} has no report: it did not come to its end"),
+            &format!("`vplan report {run}` shows how far it came"),
         ),
         Err(why) => fail(
-            format!("the report of the run {} cannot be read: {why}", short(&id)),
+            format!("the report of the run {run} cannot be read: {why}"),
             "name another run",
         ),
     }

@@ -1,21 +1,18 @@
 //! `vplan fix`: has the fixes of failing checks mend them, and verifies again.
 
+use super::prelude::*;
 use super::run::{print, streams, write};
-use super::{answer_if, format};
-use crate::args::{Format, Global, Run};
+use crate::args::Run;
 use crate::progress::View;
-use crate::render::style::{Tone, count, paint};
-use crate::terminal::{Terminal, versioned};
-use clap::{Arg, Args};
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::render::style::{Tone, count, paint, tone};
+use clap::Arg;
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{first_of, has_word, visible};
+use vplan_base::word::text_if;
+use vplan_base::word::{first_of, has_word};
 use vplan_engine::fix::{FixCaller, FixOutcome, FixProgress, FixRecord};
-use vplan_engine::{Failure, fix, staged};
+use vplan_engine::{fix, staged};
 use vplan_run::report::Report;
 
 /// `vplan fix`
@@ -183,10 +180,7 @@ pub(in crate::command) fn fixed(record: &FixRecord, color: bool) -> String {
     for path in &record.changed {
         text.push_str(&format!("    {path}\n"));
     }
-    if record.leaked > 0 {
-        let left = count(record.leaked as usize, "process");
-        text.push_str(&format!("    left {left} behind, stopped\n"));
-    }
+    text.push_str(&leaked(record.leaked));
     for path in &record.outside {
         let sign = paint(color, Tone::Bad, "✗");
         let path = visible(path);
@@ -200,15 +194,16 @@ pub(in crate::command) fn fixed(record: &FixRecord, color: bool) -> String {
     text
 }
 
+/// Says how many processes a fix or a fixer left behind.
+pub(in crate::command) fn leaked(number: u32) -> String {
+    let left = count(number, "process");
+    text_if(number > 0, || format!("    left {left} behind, stopped\n"))
+}
+
 /// Describes what became of it all.
 fn summary(outcome: &FixOutcome, exit: u8, color: bool) -> String {
-    let without = first_of(
-        outcome
-            .without
-            .iter()
-            .map(|id| format!("`{}`", visible(id))),
-        NAMED,
-    );
+    let without = outcome.without.iter();
+    let without = first_of(without.map(|id| format!("`{}`", visible(id))), NAMED);
     let is_outside = outcome.fixes.iter().any(|fix| !fix.outside.is_empty());
     let words = match (outcome.fixes.is_empty(), is_outside) {
         (true, _) if outcome.without.is_empty() => "nothing to fix".to_owned(),
@@ -222,16 +217,10 @@ fn summary(outcome: &FixOutcome, exit: u8, color: bool) -> String {
                 0 => "nothing changed".to_owned(),
                 files => format!("{} changed", count(files, "file")),
             };
-            let fixes = count(outcome.fixes.len(), "fix");
-            let fixes = fixes.replace("fixs", "fixes");
-            format!("{files} by {fixes}")
+            format!("{files} by {}", count(outcome.fixes.len(), "fix"))
         }
     };
-    let tone = if exit == Exit::Success.code() {
-        Tone::Good
-    } else {
-        Tone::Bad
-    };
+    let tone = tone(exit == Exit::Success.code());
     let mut text = format!("\n{}\n", paint(color, tone, &words));
     if !outcome.fixes.is_empty() && !outcome.without.is_empty() {
         text.push_str(&format!("no `fix` in {without}\n"));

@@ -1,18 +1,11 @@
 //! `vplan fmt`: formats contracts in place, in their one layout.
 
-use super::format;
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::render::diagnostic::{self, Message};
 use crate::render::diff::unified;
 use crate::render::style::count;
-use crate::terminal::Terminal;
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::PathBuf;
 use vplan_base::diagnostic::Severity;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
 use vplan_engine::layout::{Formatting, Text};
 
 /// `vplan fmt`

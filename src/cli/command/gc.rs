@@ -1,14 +1,8 @@
 //! `vplan gc`: removes the records of old runs.
 
-use super::{answer, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{Records, open};
 use crate::render::style::count;
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_engine::Failure;
 use vplan_engine::tree_status::unreadable;
 use vplan_run::past::{short, started_at};
 use vplan_store::history::Collected;

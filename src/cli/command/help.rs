@@ -1,12 +1,10 @@
 //! `vplan help`: prints help on a command or on a topic.
 
+use super::prelude::*;
 use crate::args::Help;
 use crate::command_line::CommandLine;
-use crate::terminal::Terminal;
 use clap::CommandFactory as _;
 use vplan_base::nearest::suggest;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
 
 /// Topics and their texts.
 const TOPICS: [(&str, &str); 11] = [

@@ -1,18 +1,11 @@
 //! `vplan import`: converts another tool's configuration to a contract, and reports what it does
 //! not express.
 
-use super::{answer, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::render::style::count;
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::PathBuf;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
-use vplan_engine::Failure;
 use vplan_engine::convert::{Converted, Item, Kind, write};
 use vplan_front::convert::Weight;
 use vplan_repo::load::DEFAULT_CONTRACT;

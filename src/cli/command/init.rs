@@ -3,16 +3,14 @@
 
 pub(crate) mod account;
 
-use super::format;
-use crate::args::{Format, Global, Init};
-use crate::terminal::Terminal;
+use super::prelude::*;
+use crate::args::Init;
 use std::time::Duration;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, visible};
+use vplan_base::word::count;
+use vplan_engine::infer;
 use vplan_engine::infer::Proposed;
 use vplan_engine::trial::{self, TrialEnd, summary};
-use vplan_engine::{Failure, infer};
 use vplan_repo::load::{DEFAULT_CONTRACT, Site};
 
 /// Writes the contract, or prints it.

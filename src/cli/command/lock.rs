@@ -1,19 +1,14 @@
 //! `vplan lock`: fetches and pins the bytes of the contract's git imports, and removes pins that
 //! are no longer needed.
 
-use super::{answer, format};
-use crate::args::{Format, Global, Request};
+use super::prelude::*;
+use crate::args::Request;
 use crate::render::style::Colors;
 use crate::render::style::count;
-use crate::terminal::Terminal;
 use crate::value::duration;
-use clap::{Arg, Args};
-use schemars::JsonSchema;
-use serde::Serialize;
+use clap::Arg;
 use std::time::Duration;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::has_word;
-use vplan_engine::Failure;
 use vplan_engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
 use vplan_plan::diff::{ContractDiff, text::contracts};
 

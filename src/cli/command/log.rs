@@ -1,18 +1,11 @@
 //! `vplan log`: prints what a check wrote.
 
-use super::format;
-use crate::args::{Format, Global};
-use crate::history::{NAMES, Records, open, pick};
-use crate::terminal::Terminal;
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
+use super::prelude::*;
+use crate::history::{NAMES, Records, open, pick, unknown_check};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use vplan_base::inert::{inert, without_commands};
-use vplan_base::nearest::suggest;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
+use vplan_base::word::count;
 use vplan_os::files::read_start;
 use vplan_run::past::short;
 use vplan_store::history::{History, Logged};
@@ -72,11 +65,9 @@ pub(super) struct LogDocument {
 pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     if args.raw && format == Format::Json {
-        return Err(Failure::usage(
-            "vplan::usage::raw",
-            "a JSON document cannot hold the very bytes of a log",
-        )
-        .help("leave out `--raw` or `--format json`"));
+        let message = "a JSON document cannot hold the very bytes of a log";
+        return Err(Failure::usage("vplan::usage::raw", message)
+            .help("leave out `--raw` or `--format json`"));
     }
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
@@ -164,26 +155,19 @@ fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
             return Ok(service);
         }
         let planned = tries.planned.iter().map(String::as_str);
-        let help = suggest(&args.name, planned, all);
-        return unknown(format!("no check of this run is called `{name}`"), help);
+        return Err(unknown_check(&args.name, planned, all));
     }
-    let of: Vec<Logged> = tries
-        .tries
-        .into_iter()
-        .filter(|t| t.id == args.name)
-        .collect();
+    let of = tries.tries.into_iter().filter(|t| t.id == args.name);
+    let of: Vec<Logged> = of.collect();
     let last = of.iter().map(|t| t.attempt).max();
     let wanted = |t: &&Logged| args.attempt.is_none_or(|n| t.attempt == n);
     match (of.iter().rev().find(wanted), last) {
         (Some(found), _) => Ok(found.clone()),
         (None, None) => unknown(format!("`{name}` did not run in this run"), all),
-        (None, Some(last)) => {
-            let tries = crate::render::style::count(last, "try");
-            unknown(
-                format!("`{name}` had only {}", tries.replace("trys", "tries")),
-                "`--try` counts from 1".to_owned(),
-            )
-        }
+        (None, Some(last)) => unknown(
+            format!("`{name}` had only {}", count(last, "try")),
+            "`--try` counts from 1".to_owned(),
+        ),
     }
 }
 

@@ -4,23 +4,22 @@
 mod words;
 
 use super::fix::{fixed, no_single_run};
+use super::prelude::*;
 use super::run::{print, streams, write};
-use super::{answer_if, format};
-use crate::args::{Format, Global, Run, feedback_size, level_of};
+use crate::args::{Run, feedback_size, level_of};
 use crate::progress::View;
-use crate::render::style::{Tone, count, paint};
-use crate::terminal::{Terminal, versioned};
+use crate::render::style::{Tone, count, paint, tone};
 use crate::value::duration;
-use clap::{Arg, Args};
+use clap::Arg;
 use std::ffi::{OsStr, OsString};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{has_word, visible};
+use vplan_base::word::framed;
+use vplan_base::word::has_word;
 use vplan_check::confine::SandboxLevel;
 use vplan_engine::propose::{command, words as words_of};
+use vplan_engine::repair_loop;
 use vplan_engine::repair_loop::{
     FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop,
 };
-use vplan_engine::{Failure, repair_loop};
 use vplan_runner::fixer::fix;
 use words::Form;
 pub(super) use words::{LoopDocument, ReviewRequest, Unexplained};
@@ -188,24 +187,15 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
 fn summary(outcome: &LoopOutcome, color: bool) -> String {
     let repairs = outcome.rounds.iter();
     let repairs = repairs.filter(|l| l.fix.is_some() || !l.fixes.is_empty());
-    let repairs = repairs.count();
     let reviews: usize = outcome.rounds.iter().map(|l| l.reviews.len()).sum();
-    let tone = if outcome.stop == Stop::Passed {
-        Tone::Good
-    } else {
-        Tone::Bad
-    };
+    let tone = tone(outcome.stop == Stop::Passed);
     let stop = paint(color, tone, words::stop(outcome.stop));
     let rounds = count(outcome.rounds.len(), "round");
-    let repairs = count(repairs, "repair");
+    let repairs = count(repairs.count(), "repair");
     let parts = match reviews {
         0 => format!("{rounds} and {repairs}"),
         _ => format!("{rounds}, {repairs}, {}", count(reviews, "review")),
     };
-    let why = outcome
-        .stuck
-        .as_ref()
-        .map(|why| format!("  │ {why}\n"))
-        .unwrap_or_default();
+    let why = framed("  │ ", outcome.stuck.as_ref(), "\n");
     format!("\n{stop} after {parts}\n{why}")
 }

@@ -1,14 +1,12 @@
 //! `vplan man`: prints a manual page, or writes those of all commands.
 
 use super::help::subcommand;
+use super::prelude::*;
 use crate::args::Man;
 use crate::outputs::MAN;
-use crate::terminal::Terminal;
 use clap_mangen::Man as Page;
 use std::path::Path;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
-use vplan_engine::Failure;
 use vplan_os::{files, view};
 
 /// Prints a page in roff, or writes all pages into a folder.

@@ -1,17 +1,13 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
-use super::format;
-use crate::args::{Format, Global, REQUIRED};
+use super::prelude::*;
+use crate::args::REQUIRED;
 use crate::render;
 use crate::render::style::{Tone, count, duration, paint};
 use crate::reports::Reports;
-use crate::terminal::Terminal;
 use crate::value::one_of;
-use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_engine::merged::CannotMerge;
 use vplan_engine::saved::{read_division, read_plan};
 use vplan_run::merge::{MergeRequest, Merged};

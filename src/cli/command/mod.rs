@@ -25,6 +25,7 @@ pub(crate) mod r#loop;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod plan;
+mod prelude;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod run;
@@ -37,55 +38,3 @@ pub(crate) mod step;
 pub(crate) mod test;
 pub(crate) mod tour;
 pub(crate) mod verify;
-
-use super::args::{Format, Global};
-use super::terminal::Terminal;
-use serde::Serialize;
-use vplan_engine::Failure;
-use vplan_engine::propose::command;
-
-/// Answers with a document, or with a text unless it is to be quiet.
-fn answer<T: Serialize>(
-    terminal: &Terminal,
-    format: Format,
-    document: &T,
-    text: impl FnOnce() -> String,
-) {
-    answer_if(terminal, format, !terminal.quiet, document, text);
-}
-
-/// Answers with a document, or with a text if `speaks`.
-fn answer_if<T: Serialize>(
-    terminal: &Terminal,
-    format: Format,
-    speaks: bool,
-    document: &T,
-    text: impl FnOnce() -> String,
-) {
-    if format == Format::Json {
-        terminal.print_json(document);
-    } else if speaks {
-        terminal.say(&text());
-    }
-}
-
-/// Returns the requested format, if the command has it.
-fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
-    let format = global
-        .format
-        .unwrap_or(known.first().copied().unwrap_or(Format::Text));
-    if known.contains(&format) {
-        return Ok(format);
-    }
-    let name = |f: &Format| format!("{f:?}").to_lowercase();
-    let list = known
-        .iter()
-        .map(|f| format!("`{}`", name(f)))
-        .collect::<Vec<_>>()
-        .join(", ");
-    Err(Failure::usage(
-        "vplan::usage::format",
-        format!("this command has no format `{}`", name(&format)),
-    )
-    .help(format!("it has {list}")))
-}

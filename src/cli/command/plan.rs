@@ -1,19 +1,14 @@
 //! `vplan plan`: prints the plan for this change.
 
-use super::format;
-use crate::args::{Format, Global, PlanArgs};
+use super::prelude::*;
+use crate::args::PlanArgs;
 use crate::outputs::{self, Output};
 use crate::render::style::{Colors, count, duration};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::canon::Digest;
 use vplan_base::inert::kdl_without_commands;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
-use vplan_engine::Failure;
 use vplan_engine::propose::Asking;
 use vplan_os::files;
 use vplan_plan::Plan;

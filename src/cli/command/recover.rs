@@ -2,17 +2,13 @@
 //! wrong.
 
 use super::classify::{answer, evidence};
-use super::format;
-use crate::args::{Format, Global, Recover};
+use super::prelude::*;
+use crate::args::Recover;
 use crate::request::{commands, read};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::Path;
-use vplan_base::vocabulary::Exit;
 use vplan_base::vocabulary::FailureCode;
-use vplan_base::word::{visible, visible_path};
-use vplan_engine::Failure;
+use vplan_base::word::visible_path;
 use vplan_engine::saved::read_plan_as;
 use vplan_plan::Plan;
 use vplan_plan::document::Form;

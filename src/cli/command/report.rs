@@ -3,17 +3,13 @@
 mod document;
 mod text;
 
-use super::{answer_if, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{NAMES, Records, open, pick};
 use crate::outputs::PAGE;
 use crate::page;
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
 pub(super) use document::TimelineDocument;
 use std::path::{Path, PathBuf};
 use vplan_base::word::visible_path;
-use vplan_engine::Failure;
 use vplan_repo::load::Site;
 use vplan_store::history::History;
 

@@ -3,18 +3,18 @@
 
 mod summary;
 
-use super::format;
-use crate::args::{Format, Global, Run};
+use super::prelude::*;
+use crate::args::Run;
 use crate::outputs::{EVENTS, Stream, WriteFault};
 use crate::progress::View;
-use crate::terminal::{JsonLines, Terminal};
+use crate::terminal::JsonLines;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use summary::{Showing, show};
 use vplan_check::outcome::Status;
 use vplan_engine::verify::{Caller, OpenEvents, Verified};
-use vplan_engine::{Failure, staged, verify};
+use vplan_engine::{staged, verify};
 use vplan_os::files;
 use vplan_os::terminal::same_stream;
 use vplan_os::view;

@@ -2,17 +2,12 @@
 
 mod text;
 
-use super::{answer_if, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{Records, ids, open};
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
 pub(super) use text::RunsDocument;
 use text::row;
 use vplan_base::nearest::suggest;
-use vplan_base::word::visible;
 use vplan_check::outcome::Status;
-use vplan_engine::Failure;
 use vplan_run::past::started_at;
 use vplan_run::verdict::Verdict;
 

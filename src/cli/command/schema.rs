@@ -5,15 +5,9 @@
 mod documents;
 mod shape;
 
-use super::format;
-use crate::args::{Format, Global};
-use crate::terminal::Terminal;
-use clap::Args;
+use super::prelude::*;
 use documents::{ALL, Kind, List, SchemaEntry};
 use vplan_base::nearest::suggest;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 
 /// `vplan schema`
 #[derive(Debug, Args)]

@@ -1,16 +1,9 @@
 //! `vplan stats`: summarises the results of checks over many runs.
 
-use super::{answer_if, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{Records, ids, open};
 use crate::render::style::{Tone, count, cut, duration, paint};
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 use vplan_base::nearest::suggest;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_run::past::{CheckStats, short};
 
 /// `vplan stats`

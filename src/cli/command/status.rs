@@ -2,18 +2,15 @@
 
 mod text;
 
-use super::format;
-use crate::args::{Format, Global, RISKS, digest};
+use super::prelude::*;
+use crate::args::{RISKS, digest};
 use crate::history::{Records, ids, open};
 use crate::request;
-use crate::terminal::Terminal;
 use crate::value::one_of;
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 pub(super) use text::StatusDocument;
 use text::{Latest, StatusView, tree};
 use vplan_base::canon::Digest;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
 use vplan_engine::tree_status::{RecordedState, StatusRequest, tree_status};
 use vplan_plan::request::Risk;
 use vplan_repo::changes::ChangeSource;

@@ -1,14 +1,6 @@
 //! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
-use super::format;
-use crate::args::{Format, Global};
-use crate::terminal::Terminal;
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
+use super::prelude::*;
 use vplan_front::std::{SHIPPED, Shipped, find, newest};
 
 /// `vplan std`

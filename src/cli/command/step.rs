@@ -1,9 +1,7 @@
 //! `vplan step`: executes one step that another vplan has ordered.
 
-use crate::args::{Global, StepOrder};
-use crate::terminal::Terminal;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
+use super::prelude::*;
+use crate::args::StepOrder;
 use vplan_runner::worker::{Unanswered, execute};
 
 /// Executes the step of an order, and writes the answer beside it.

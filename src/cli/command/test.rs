@@ -1,21 +1,15 @@
 //! `vplan test`: runs the tests of a contract.
 
-use super::format;
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::render::diagnostic;
 use crate::render::style::count;
 use crate::render::test::{Results, json, junit, text};
-use crate::terminal::Terminal;
-use clap::Args;
 use std::path::PathBuf;
 use std::rc::Rc;
 use vplan_base::diagnostic::Severity;
 use vplan_base::source::Sources;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
 use vplan_contract::Contract;
 use vplan_contract::expect::Expect;
-use vplan_engine::Failure;
 use vplan_engine::failure::invalid;
 use vplan_plan::expectation::coverage::Coverage;
 use vplan_plan::expectation::{Examiner, Verdict};

@@ -2,11 +2,9 @@
 //! print here and now.
 
 use super::help::TOUR;
+use super::prelude::*;
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
 use vplan_base::inert::inert;
-use vplan_base::vocabulary::Exit;
-use vplan_engine::Failure;
 use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
 
 /// A piece of the page.

@@ -1,19 +1,11 @@
 //! `vplan verify`: checks that a report is what vplan wrote, and that it is about this tree.
 
-use super::{answer_if, format};
-use crate::args::{Format, Global};
+use super::prelude::*;
 use crate::history::{NAMES, Records, open, pick};
 use crate::render::style::{Tone, paint};
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_repo::load::Site;
 use vplan_run::genuine::{Aspect, Holds};
 use vplan_run::past::short;

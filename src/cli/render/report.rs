@@ -12,6 +12,7 @@ use vplan_check::confine::{Confined, Confinement, Guarantee};
 use vplan_check::difference::{Difference, DifferenceKind};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{Level, TestCounts};
+use vplan_plan::Refusal;
 use vplan_plan::explain::text;
 use vplan_plan::{Coverage, Plan, Rewrite};
 use vplan_run::feedback::Excerpt;
@@ -87,6 +88,13 @@ pub(super) fn verifies(rewrite: &Rewrite) -> &'static str {
         Coverage::Full => "verifies the same",
         Coverage::Narrowed => "verifies less",
     }
+}
+
+/// Formats the repairs of a plan that were not applied, a line each.
+pub fn refusals(refusals: &[Refusal], color: bool) -> String {
+    let what = |r: &Refusal| format!("{} was not applied: {}", r.recovery_rule, r.reason);
+    let line = |refusal: &Refusal| marked(color, Tone::Faint, "↻", &what(refusal));
+    refusals.iter().map(line).collect()
 }
 
 /// One use of a rule: what it did and what that means.

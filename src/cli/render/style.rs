@@ -1,6 +1,6 @@
 //! The colours of everything that vplan prints, in one table.
 
-use vplan_base::unit::show_time;
+pub use vplan_base::unit::show_time as duration;
 pub use vplan_base::word::count;
 use vplan_base::word::visible;
 use vplan_check::outcome::Status;
@@ -69,9 +69,9 @@ pub fn mark(status: Status) -> (&'static str, Tone) {
     }
 }
 
-/// A duration for people: `340ms`, `1.2s`, `3m04s`.
-pub fn duration(ms: u64) -> String {
-    show_time(ms)
+/// The tone of what went well or did not.
+pub fn tone(is_good: bool) -> Tone {
+    if is_good { Tone::Good } else { Tone::Bad }
 }
 
 /// A line about something foreign, after a sign.

@@ -1,11 +1,8 @@
 //! Says what this machine can confine steps to, as found by trying.
 
-use crate::args::Format;
+use crate::command::prelude::*;
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::vocabulary::Exit;
+use vplan_base::word::framed;
 use vplan_check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
 use vplan_runner::sandbox::{lacking, missing};
 
@@ -55,40 +52,28 @@ pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Ter
         guarantees: guarantees.into(),
         levels: SandboxLevel::ALL.into_iter().filter(reaches).collect(),
     };
-    if format == Format::Json {
-        terminal.print_document(&document);
-    } else {
-        terminal.print(&text(&document, required, terminal));
-    }
+    answer_if(terminal, format, true, &versioned(&document), || {
+        text(&document, required, terminal)
+    });
     exit.code()
 }
 
 fn text(document: &MachineDocument, required: Option<SandboxLevel>, terminal: &Terminal) -> String {
     let mut out = String::new();
     for Tried { holds, name, why } in &document.guarantees {
-        let (tone, mark) = if *holds {
-            (Tone::Good, "✓")
-        } else {
-            (Tone::Bad, "✗")
+        let mark = match holds {
+            true => paint(terminal.color, Tone::Good, "✓"),
+            false => paint(terminal.color, Tone::Bad, "✗"),
         };
-        let mark = paint(terminal.color, tone, mark);
-        let why = why
-            .as_deref()
-            .map_or(String::new(), |why| format!("  {why}"));
-        out.push_str(&format!(
-            "  {mark} {:<16} {}{why}\n",
-            name.name(),
-            name.meaning()
-        ));
+        let (why, name, meaning) = (framed("  ", why.as_ref(), ""), name.name(), name.meaning());
+        out.push_str(&format!("  {mark} {name:<16} {meaning}{why}\n"));
     }
     let levels = document.levels.iter().map(|level| level.name());
     let levels = levels.collect::<Vec<_>>().join(" ");
     out.push_str(&format!("levels that are reached here: {levels}\n"));
     if let Some(level) = required.filter(|level| !document.levels.contains(level)) {
-        out.push_str(&format!(
-            "`{}` is required, and not reached\n",
-            level.name()
-        ));
+        let level = level.name();
+        out.push_str(&format!("`{level}` is required, and not reached\n"));
     }
     out
 }

@@ -1,9 +1,10 @@
 //! Says for people what an audit has found.
 
+use crate::command::prelude::*;
 use crate::render::diff::unified;
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
-use vplan_base::word::{count, visible};
+use vplan_base::word::count;
+use vplan_base::word::framed;
 use vplan_engine::audit::{AuditedContract, Mended};
 use vplan_plan::audit::{Finding, Severity};
 
@@ -51,15 +52,10 @@ fn tone(severity: Severity) -> Tone {
 
 fn lines(finding: &Finding) -> String {
     let source = &finding.source;
-    let program = finding.program.as_ref();
-    let program = program.map_or_else(String::new, |program| format!("  by {program}"));
-    let check = visible(&finding.check);
-    let file = visible(&source.file);
-    let mut out = format!(
-        "  {check} ({file}:{})  {}{program}\n",
-        source.line,
-        finding.what()
-    );
+    let program = framed("  by ", finding.program.as_ref(), "");
+    let (check, what) = (visible(&finding.check), finding.what());
+    let (file, line) = (visible(&source.file), source.line);
+    let mut out = format!("  {check} ({file}:{line})  {what}{program}\n");
     if let Some(line) = &finding.line {
         out.push_str(&format!("    would be mended by: {}\n", visible(line)));
     }

@@ -1,15 +1,8 @@
 //! Records the findings of a run.
 
-use crate::args::{Format, Global};
-use crate::command::format;
+use crate::command::prelude::*;
 use crate::history::{NAMES, Records, open, pick};
-use crate::terminal::Terminal;
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
+use vplan_base::word::text_if;
 use vplan_engine::baseline_record::{RecordRequest, RecordedBaseline};
 use vplan_run::past::short;
 
@@ -86,11 +79,7 @@ pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result
     } else {
         for left in left {
             let check = visible(&left.check);
-            let name = if check.is_empty() {
-                String::new()
-            } else {
-                format!("`{check}`: ")
-            };
+            let name = text_if(!check.is_empty(), || format!("`{check}`: "));
             terminal.note(&format!("note: {name}{}\n", left.why));
         }
         if !terminal.quiet {

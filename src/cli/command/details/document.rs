@@ -1,11 +1,8 @@
 //! The results of the checks of a run, gathered from its record.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::nearest::suggest;
-use vplan_base::word::visible;
+use crate::command::prelude::*;
+use crate::history::unknown_check;
 use vplan_check::Kind;
-use vplan_engine::Failure;
 use vplan_plan::caveat::Caveat;
 use vplan_plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
 use vplan_run::past::{State, Summary, records, short};
@@ -55,20 +52,19 @@ pub(crate) struct Detail {
 pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
     let run = past.summary();
     let mut remarks: Vec<String> = past.trouble.iter().cloned().collect();
-    let report = (run.state == State::Finished)
-        .then(|| report(history, past, &mut remarks))
-        .flatten();
+    let report = match run.state {
+        State::Finished => report(history, past, &mut remarks),
+        _ => None,
+    };
     let plan: Option<Plan> = history.plan(&past.id).unwrap_or_else(|why| {
         remarks.push(why);
         None
     });
     let planned = |record: StepRecord| {
-        let step = plan
-            .as_ref()
-            .and_then(|p| p.steps.iter().find(|s| s.id == record.id));
-        let kind = step
-            .map(|s| s.kind)
-            .or_else(|| past.run.steps.iter().find(|s| s.id == record.id)?.kind);
+        let steps = plan.iter().flat_map(|p| &p.steps);
+        let step = steps.into_iter().find(|s| s.id == record.id);
+        let ran = || past.run.steps.iter().find(|s| s.id == record.id)?.kind;
+        let kind = step.map(|s| s.kind).or_else(ran);
         Detail {
             kind,
             reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(),
@@ -76,35 +72,33 @@ pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
             tier: step.map(|s| s.tier),
         }
     };
-    let document = DetailsDocument {
-        caveats: plan.as_ref().map(|p| p.caveats.clone()).unwrap_or_default(),
-        notes: plan.as_ref().map(|p| p.notes.clone()).unwrap_or_default(),
-        omitted: plan.as_ref().map(|p| p.omitted.clone()).unwrap_or_default(),
-        refusals: Vec::new(),
-        remarks,
-        rewrites: past.run.rewrites.clone(),
-        steps: Vec::new(),
-        superseded: Vec::new(),
-        run,
+    let Some(report) = report else {
+        let steps = records(&past.run, run.state).into_iter().map(planned);
+        let steps = steps.collect();
+        let of_plan = plan.map(|plan| (plan.caveats, plan.notes, plan.omitted));
+        let (caveats, notes, omitted) = of_plan.unwrap_or_default();
+        return DetailsDocument {
+            caveats,
+            notes,
+            omitted,
+            refusals: Vec::new(),
+            remarks,
+            rewrites: past.run.rewrites.clone(),
+            run,
+            steps,
+            superseded: Vec::new(),
+        };
     };
-    match report {
-        Some(report) => DetailsDocument {
-            caveats: report.caveats,
-            notes: report.notes,
-            omitted: report.omitted,
-            refusals: report.refusals,
-            rewrites: report.rewrites,
-            steps: report.steps.into_iter().map(planned).collect(),
-            superseded: report.superseded,
-            ..document
-        },
-        None => {
-            let steps = records(&past.run, document.run.state)
-                .into_iter()
-                .map(planned)
-                .collect();
-            DetailsDocument { steps, ..document }
-        }
+    DetailsDocument {
+        caveats: report.caveats,
+        notes: report.notes,
+        omitted: report.omitted,
+        refusals: report.refusals,
+        remarks,
+        rewrites: report.rewrites,
+        run,
+        steps: report.steps.into_iter().map(planned).collect(),
+        superseded: report.superseded,
     }
 }
 
@@ -121,24 +115,12 @@ fn report(history: &History, past: &Past, remarks: &mut Vec<String>) -> Option<R
 
 /// Leaves only what is about one check.
 pub(super) fn only(document: &mut DetailsDocument, name: &str) -> Result<(), Failure> {
-    let ids = || {
-        document
-            .steps
-            .iter()
-            .map(|s| s.record.id.as_str())
-            .chain(document.omitted.iter().map(|o| o.id.as_str()))
-    };
+    let steps = document.steps.iter().map(|s| s.record.id.as_str());
+    let ids = || (steps.clone()).chain(document.omitted.iter().map(|o| o.id.as_str()));
     if !ids().any(|id| id == name) {
-        let help = suggest(
-            name,
-            ids(),
-            format!(
-                "`vplan details {}` shows all of them",
-                short(&document.run.run_id)
-            ),
-        );
-        let message = format!("no check of this run is called `{}`", visible(name));
-        return Err(Failure::usage("vplan::records::unknown_check", message).help(help));
+        let run = short(&document.run.run_id);
+        let all = format!("`vplan details {run}` shows all of them");
+        return Err(unknown_check(name, ids(), all));
     }
     document.steps.retain(|s| s.record.id == name);
     document.omitted.retain(|o| o.id == name);

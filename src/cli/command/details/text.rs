@@ -1,11 +1,11 @@
 //! Renders the results of the checks of a run for people.
 
 use super::document::{Detail, DetailsDocument};
+use crate::command::prelude::*;
 use crate::history::headline;
 use crate::render::style::{Tone, cut, duration, mark, marked, paint};
 use crate::render::{caveats, report};
-use crate::terminal::Terminal;
-use vplan_base::word::visible;
+use vplan_base::word::framed;
 use vplan_check::reading::{FailedTest, Finding};
 use vplan_plan::explain::{sentence, text::omission};
 use vplan_reuse::decide::Why;
@@ -22,17 +22,10 @@ pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -
         out.push_str(&marked(color, Tone::Warn, "!", remark));
     }
     if !one {
-        document
-            .rewrites
-            .iter()
-            .for_each(|rewrite| out.push_str(&report::rewrite(rewrite, color)));
-        for refusal in &document.refusals {
-            let what = format!(
-                "{} was not applied: {}",
-                refusal.recovery_rule, refusal.reason
-            );
-            out.push_str(&marked(color, Tone::Faint, "↻", &what));
+        for rewrite in &document.rewrites {
+            out.push_str(&report::rewrite(rewrite, color));
         }
+        out.push_str(&report::refusals(&document.refusals, color));
         for note in &document.notes {
             out.push_str(&marked(color, Tone::Warn, "!", &note.message));
         }
@@ -51,11 +44,8 @@ pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -
         out.push_str("\nleft out:\n");
     }
     for omitted in &document.omitted {
-        out.push_str(&format!(
-            "  - {}: {}\n",
-            visible(&omitted.id),
-            omission(omitted)
-        ));
+        let (id, why) = (visible(&omitted.id), omission(omitted));
+        out.push_str(&format!("  - {id}: {why}\n"));
     }
     out
 }
@@ -66,13 +56,9 @@ const NAMED: usize = 20;
 fn detail(step: &Detail, color: bool) -> String {
     let record = &step.record;
     let lines = [describe(step, color), seen(record), output(record, color)];
-    let indented = |line: String| format!("  {line}\n");
-    head(step, color)
-        + &lines
-            .into_iter()
-            .flatten()
-            .map(indented)
-            .collect::<String>()
+    let lines = lines.into_iter().flatten();
+    let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+    head(step, color) + &lines
 }
 
 fn head(step: &Detail, color: bool) -> String {
@@ -85,14 +71,10 @@ fn head(step: &Detail, color: bool) -> String {
     if record.tries > 1 {
         head.push_str(&format!(", {} tries", record.tries));
     }
-    let kind = step
-        .kind
-        .map_or_else(String::new, |k| format!(" ({})", k.verb()));
-    format!(
-        "\n{} {}{kind}: {head}\n",
-        paint(color, tone, sign),
-        paint(color, Tone::Strong, &visible(&record.id))
-    )
+    let kind = framed(" (", step.kind, ")");
+    let sign = paint(color, tone, sign);
+    let id = paint(color, Tone::Strong, &visible(&record.id));
+    format!("\n{sign} {id}{kind}: {head}\n")
 }
 
 /// Its command, how that ended, and why it was in the plan.
@@ -100,12 +82,12 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
     let record = &step.record;
     let command = visible(&record.command);
     let mut lines = vec![format!("$ {}", paint(color, Tone::Command, &command))];
-    lines.extend(record.detail.as_ref().map(|detail| {
-        let reason = record
-            .reason
-            .map_or_else(String::new, |r| format!(" ({})", word(r)));
-        format!("{}{reason}", visible(detail))
-    }));
+    lines.extend(
+        record
+            .detail
+            .as_ref()
+            .map(|detail| visible(detail) + &framed(" (", record.reason, ")")),
+    );
     // That a step never passed before is no news.
     let is_news = |why: &&String| **why != Why::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);
@@ -122,53 +104,29 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
 /// The findings in its output.
 fn seen(record: &StepRecord) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(record.tests.map(|tests| {
-        format!(
-            "tests: {} passed, {} failed, {} skipped",
-            tests.passed, tests.failed, tests.skipped
-        )
-    }));
+    lines.extend(record.tests.map(|tests| format!("tests: {tests}")));
     if record.errors.is_some() || record.warnings.is_some() {
-        lines.push(format!(
-            "errors: {}, warnings: {}",
-            record.errors.unwrap_or(0),
-            record.warnings.unwrap_or(0)
-        ));
+        let counts = [record.errors, record.warnings];
+        let [errors, warnings] = counts.map(Option::unwrap_or_default);
+        lines.push(format!("errors: {errors}, warnings: {warnings}"));
     }
     lines.extend(record.diagnostics.iter().take(NAMED).map(finding));
     lines.extend(record.failed_tests.iter().take(NAMED).map(failed_test));
     lines.extend(record.problems.iter().map(visible));
-    lines.extend((record.leaked > 0).then(|| {
-        format!(
-            "left {} processes behind, which were stopped",
-            record.leaked
-        )
-    }));
+    let leaked = Some(record.leaked).filter(|leaked| *leaked > 0);
+    let said = |leaked| format!("left {leaked} processes behind, which were stopped");
+    lines.extend(leaked.map(said));
     lines
 }
 
 fn finding(finding: &Finding) -> String {
-    let parts = [
-        finding.file.clone(),
-        finding.line.map(|n| n.to_string()),
-        finding.column.map(|n| n.to_string()),
-    ];
-    let mut place = parts.into_iter().flatten().collect::<Vec<_>>().join(":");
-    if !place.is_empty() {
-        place.push_str(": ");
-    }
-    let code = finding
-        .code
-        .as_ref()
-        .map_or_else(String::new, |c| format!(" [{c}]"));
+    let place = framed("", finding.place(), ": ");
+    let code = framed(" [", finding.code.as_ref(), "]");
     visible(format!("{place}{}{code}", finding.message))
 }
 
 fn failed_test(test: &FailedTest) -> String {
-    let why = test
-        .message
-        .as_ref()
-        .map_or_else(String::new, |m| format!(": {}", cut(m, 200)));
+    let why = framed(": ", test.message.as_ref().map(|m| cut(m, 200)), "");
     visible(format!("failed test {}{why}", test.name))
 }
 
@@ -192,11 +150,4 @@ fn output(record: &StepRecord, color: bool) -> Vec<String> {
         lines.push(paint(color, Tone::Faint, &all));
     }
     lines
-}
-
-fn word<T: serde::Serialize>(value: T) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
 }

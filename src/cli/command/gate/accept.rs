@@ -2,17 +2,10 @@
 //! the one at its base.
 
 use super::words::unknown;
-use crate::args::{Format, Global, digest};
-use crate::command::{answer, format};
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::args::digest;
+use crate::command::prelude::*;
 use std::path::PathBuf;
 use vplan_base::canon::Digest;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_engine::subject::named;
 use vplan_ledger::Acceptance;
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};

@@ -1,14 +1,6 @@
 //! `vplan gate begin`: records where the work of a subject begins.
 
-use crate::args::{Format, Global};
-use crate::command::format;
-use crate::terminal::Terminal;
-use clap::Args;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
+use crate::command::prelude::*;
 use vplan_engine::continuation::site_identity;
 use vplan_engine::failure::{changes_unknown, invalid};
 use vplan_engine::subject::SubjectBase;

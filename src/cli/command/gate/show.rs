@@ -2,15 +2,9 @@
 
 use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled, standing};
 use super::words::{line, unknown};
-use crate::args::{Format, Global};
-use crate::command::{answer, format};
+use crate::command::prelude::*;
 use crate::render::style::{Tone, count, paint};
-use crate::terminal::{Terminal, versioned};
-use clap::Args;
 use std::path::PathBuf;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_engine::failure::{invalid, load_failed};
 use vplan_engine::subject::named;
 use vplan_ledger::{Ledger, SubjectEntry, Terms};

@@ -1,9 +1,8 @@
 //! Describes subjects and their rounds for people.
 
+use crate::command::prelude::*;
 use crate::render::style::{Tone, count, paint};
 use vplan_base::nearest::suggest;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_ledger::Ledger;
 use vplan_ledger::round::{Because, Recorded};
 use vplan_run::report::Decision;

@@ -2,12 +2,11 @@
 //! is kept inert.
 
 use super::page::{LIST, NAMES, Page, cut, list, list_within};
+use crate::command::prelude::*;
 use crate::render::feedback::{code, markdown_within};
-use serde::Serialize;
 use vplan_base::inert::without_commands;
 use vplan_base::word::count;
 use vplan_check::outcome::Status;
-use vplan_engine::Failure;
 use vplan_plan::caveat::sorted;
 use vplan_run::feedback::Feedback;
 use vplan_run::report::{Decision, Report};

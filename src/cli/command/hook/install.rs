@@ -3,16 +3,13 @@
 
 use super::args::Hook;
 use super::settings::{look, settings};
-use crate::args::Global;
-use crate::terminal::Terminal;
+use crate::command::prelude::*;
 use serde_json::Value;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible_path;
 use vplan_contract::Contract;
-use vplan_engine::Failure;
 use vplan_engine::agent::settings::{MOST, SETTINGS};
 use vplan_git::environment;
 use vplan_ledger::Terms;

@@ -7,16 +7,12 @@ mod page;
 mod settings;
 mod stop;
 
-use crate::args::Global;
-use crate::terminal::Terminal;
+use crate::command::prelude::*;
 use answer::HookOutput;
 pub use args::{Agent, Hook};
 use page::cut;
 use serde::Deserialize;
 use std::time::Duration;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_engine::Failure;
 use vplan_engine::agent::{Stopping, start};
 use vplan_os::clock::Clock;
 use vplan_os::input::standard_within;

@@ -3,13 +3,12 @@
 use super::answer::{self, HookOutput};
 use super::install;
 use super::page::{Page, list};
-use crate::args::Global;
+use crate::command::prelude::*;
 use crate::render;
 use crate::render::feedback::{block, code};
 use std::ffi::OsString;
 use std::time::Duration;
 use vplan_base::unit::show_size;
-use vplan_engine::Failure;
 use vplan_engine::agent::{Failed, RetryState, Stop, Stopped, Stopping};
 use vplan_git::object::Oid;
 use vplan_os::clock::Clock;

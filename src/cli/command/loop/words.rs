@@ -1,15 +1,14 @@
 //! The messages of a loop, for people, fixers and programs.
 
+use crate::command::fix::leaked;
+use crate::command::prelude::*;
 use crate::render;
 use crate::render::style::{Tone, paint};
-use crate::terminal::versioned;
 use clap::ValueEnum;
-use schemars::JsonSchema;
-use serde::Serialize;
 use vplan_base::canon::to_canonical;
 use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::word::visible;
+use vplan_base::word::text_if;
 use vplan_engine::repair_loop::{RoundRecord, Stop, Turn, TurnRecord};
 use vplan_plan::caveat;
 use vplan_run::feedback::json_size;
@@ -68,53 +67,36 @@ pub(super) fn feedback((form, most): (Form, usize), report: &Report) -> String {
     // verified.
     let why = visible(report.reason.as_deref().unwrap_or_default());
     let verdict = report.verdict;
+    let end = format!("\n{HOW_TO_END}\n");
     match (form, &report.feedback) {
-        (Form::Md, Some(told)) => {
-            let told = render::feedback::markdown_within(told, most);
-            format!("{told}\n{HOW_TO_END}\n")
-        }
-        (Form::Md, None) => format!("## {}\n\n{why}\n\n{HOW_TO_END}\n", verdict.name()),
-        (Form::Text, Some(told)) => {
-            let told = render::feedback::text_within(told, most);
-            format!("{told}\n{HOW_TO_END}\n")
-        }
-        (Form::Text, None) => format!("{}: {why}\n\n{HOW_TO_END}\n", verdict.name()),
+        (Form::Md, Some(told)) => render::feedback::markdown_within(told, most) + &end,
+        (Form::Md, None) => format!("## {}\n\n{why}\n{end}", verdict.name()),
+        (Form::Text, Some(told)) => render::feedback::text_within(told, most) + &end,
+        (Form::Text, None) => format!("{}: {why}\n{end}", verdict.name()),
         (Form::Json, Some(told)) => to_canonical(&told.within(most, &json_size)) + "\n",
         (Form::Json, None) => {
-            to_canonical(&versioned(Unexplained {
-                reason: &why,
-                verdict,
-            })) + "\n"
+            let reason = &why;
+            to_canonical(&versioned(Unexplained { reason, verdict })) + "\n"
         }
     }
 }
 
 /// The request after a pass.
 pub(super) fn review(form: Form, report: &Report) -> String {
-    let (counter, required) = (
-        report.counter.unwrap_or_default(),
-        report.required.unwrap_or_default(),
-    );
-    let caveats: Vec<&str> = caveat::sorted(&report.caveats)
-        .into_iter()
-        .map(|c| c.message.as_str())
-        .collect();
-    let lines: String = caveats
-        .iter()
+    let counts = [report.counter, report.required];
+    let [counter, required] = counts.map(Option::unwrap_or_default);
+    let caveats = caveat::sorted(&report.caveats).into_iter();
+    let caveats: Vec<&str> = caveats.map(|c| c.message.as_str()).collect();
+    let lines: String = (caveats.iter())
         .map(|c| format!("- {}\n", visible(c)))
         .collect();
-    let lines = if lines.is_empty() {
-        lines
-    } else {
+    let lines = text_if(!lines.is_empty(), || {
         format!("What was not looked at, or is worth a look:\n\n{lines}\n")
-    };
+    });
+    let text = || format!("review {counter} of {required}\n\n{REVIEW}\n\n{lines}{HOW_TO_END}\n");
     match form {
-        Form::Md => {
-            format!("## review {counter} of {required}\n\n{REVIEW}\n\n{lines}{HOW_TO_END}\n")
-        }
-        Form::Text => {
-            format!("review {counter} of {required}\n\n{REVIEW}\n\n{lines}{HOW_TO_END}\n")
-        }
+        Form::Md => format!("## {}", text()),
+        Form::Text => text(),
         Form::Json => {
             let verdict = report.verdict;
             to_canonical(&versioned(ReviewRequest {
@@ -136,37 +118,21 @@ pub(super) fn turn(turn: Turn, repair: &TurnRecord, limit_ms: u64, color: bool) 
         ("signalled", _, Some(signal)) => format!("ended by {}", visible(signal)),
         (other, ..) => other.replace('_', " "),
     };
-    let changed = if repair.no_change {
-        "changed nothing"
-    } else {
-        "changed files"
-    };
-    let sign = paint(color, Tone::Warn, "↻");
+    let changed = if repair.no_change { "nothing" } else { "files" };
+    let (sign, time) = (
+        paint(color, Tone::Warn, "↻"),
+        show_duration(repair.duration_ms),
+    );
     let name = if turn == Turn::Repair {
         "fix"
     } else {
         "review"
     };
-    let mut text = format!(
-        "  {sign} {name}: {changed} ({how}, {})\n",
-        show_duration(repair.duration_ms)
-    );
-    if repair.leaked > 0 {
-        let noun = if repair.leaked == 1 {
-            "process"
-        } else {
-            "processes"
-        };
-        text.push_str(&format!(
-            "    left {} {noun} behind, stopped\n",
-            repair.leaked
-        ));
-    }
+    let mut text = format!("  {sign} {name}: changed {changed} ({how}, {time})\n");
+    text.push_str(&leaked(repair.leaked));
     if let Some(log) = &repair.log {
-        text.push_str(&format!(
-            "    {}\n",
-            paint(color, Tone::Faint, &visible(log))
-        ));
+        let log = paint(color, Tone::Faint, &visible(log));
+        text.push_str(&format!("    {log}\n"));
     }
     text
 }

@@ -1,7 +1,6 @@
 //! The timeline of a run, gathered from its record.
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::command::prelude::*;
 use std::collections::VecDeque;
 use vplan_run::journal::{JournalEntry, Line, lines};
 use vplan_run::past::Summary;

@@ -1,11 +1,10 @@
 //! Renders the timeline of a run for people.
 
 use super::document::{Figures, TimelineDocument};
+use crate::command::prelude::*;
 use crate::history::{fit, headline};
 use crate::render::style::{Tone, count, duration, mark, marked, paint};
-use crate::terminal::Terminal;
 use std::fmt::Display;
-use vplan_base::word::visible;
 use vplan_run::event::Interrupt;
 use vplan_run::journal::JournalEntry;
 use vplan_run::verdict::Verdict;

@@ -1,13 +1,13 @@
 //! Prints the result of a run.
 
-use crate::args::Format;
 use crate::command::gate;
+use crate::command::prelude::*;
 use crate::render;
-use crate::render::style::{Tone, count, marked, paint};
+use crate::render::style::{Tone, count, paint};
 use crate::render::wrap::wrapped;
-use crate::terminal::Terminal;
 use std::collections::BTreeMap;
 use vplan_base::word::visible_path;
+use vplan_base::word::{framed, text_if};
 use vplan_check::outcome::Status;
 use vplan_engine::Session;
 use vplan_engine::verify::Verified;
@@ -60,40 +60,20 @@ fn withheld(report: &Report, terminal: &Terminal) {
 
 fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
     let (session, record) = (&verified.session, &verified.record);
-    let shown = record
-        .strip_prefix(&session.site.home)
-        .unwrap_or(record)
-        .display()
-        .to_string();
-    let silent = look.quiet && verified.report.exit_code == 0;
-    let mut text = if silent {
-        String::new()
-    } else {
-        standing(&verified.report, &verified.plan, session, look.color)
-    };
-    text.push_str(&render::report::report(
-        &verified.report,
-        &verified.plan,
-        Some(&shown),
-        look,
-    ));
-    for refusal in &verified.report.refusals {
-        let what = format!(
-            "{} was not applied: {}",
-            refusal.recovery_rule, refusal.reason
-        );
-        text.push_str(&marked(look.color, Tone::Faint, "↻", &what));
-    }
-    let report = &verified.report;
+    let shown = record.strip_prefix(&session.site.home).unwrap_or(record);
+    let shown = shown.display().to_string();
+    let (report, plan) = (&verified.report, &verified.plan);
+    let silent = look.quiet && report.exit_code == 0;
+    let mut text = text_if(!silent, || standing(report, plan, session, look.color));
+    let told = render::report::report(report, plan, Some(&shown), look);
+    text.push_str(&told);
+    text.push_str(&render::report::refusals(&report.refusals, look.color));
     if let (Some(subject), Some(counter), Some(required)) =
         (&report.subject, report.counter, report.required)
         && !silent
     {
-        let reason = report
-            .decision_reason
-            .as_ref()
-            .map(|r| format!(": {}", r.replace('_', " ")))
-            .unwrap_or_default();
+        let reason = report.decision_reason.as_ref().map(|r| r.replace('_', " "));
+        let reason = framed(": ", reason, "");
         let line = gate::line(subject, counter, required, report.decision, look.color);
         text.push_str(&format!("{line}{reason}\n"));
     }
@@ -111,24 +91,26 @@ fn standing(report: &Report, plan: &Plan, session: &Session, color: bool) -> Str
     definition::lines(plan).into_iter().for_each(&mut warn);
     if let Some(saved) = &report.saved_plan {
         if saved.as_is {
+            let root = visible_path(&session.site.root);
             warn(format!(
-                "the plan ran as it is: no contract in `{}` confirms it",
-                visible_path(&session.site.root)
+                "the plan ran as it is: no contract in `{root}` confirms it"
             ));
         }
         if !saved.drift.is_empty() {
-            let fields = count(saved.drift.len(), "field");
+            let (fields, drift) = (
+                count(saved.drift.len(), "field"),
+                render::drift(&saved.drift),
+            );
+            let drift = drift.trim_end();
             warn(format!(
-                "the saved plan ran although {fields} would be different now:\n{}",
-                render::drift(&saved.drift).trim_end()
+                "the saved plan ran although {fields} would be different now:\n{drift}"
             ));
         }
     }
     if let Some(shard) = &report.shard {
-        let others = count(shard.elsewhere.len(), "step");
+        let (shard, others) = (shard.shard(), count(shard.elsewhere.len(), "step"));
         text.push_str(&format!(
-            "  {}: {others} of the plan left to other shards; `vplan merge` joins the reports\n",
-            shard.shard()
+            "  {shard}: {others} of the plan left to other shards; `vplan merge` joins the reports\n"
         ));
     }
     text

@@ -1,11 +1,8 @@
 //! Recorded runs as rows, for programs and people.
 
+use crate::command::prelude::*;
 use crate::history::{fit, mark};
 use crate::render::style::{Tone, duration, paint};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::word::visible;
 use vplan_run::journal::{ReplayedStep, StepState};
 use vplan_run::past::{State, Summary, short};
 use vplan_store::history::Past;

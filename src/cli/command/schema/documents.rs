@@ -1,10 +1,10 @@
 //! The table of the documents that have a schema.
 
 use crate::command;
+use crate::command::prelude::*;
 use crate::render::test::json;
+use schemars::Schema;
 use schemars::generate::SchemaGenerator;
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
 use serde_json::{Value, json};
 use vplan_check as check;
 use vplan_engine as engine;

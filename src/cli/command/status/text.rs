@@ -1,12 +1,9 @@
 //! The end of the latest run, for people and programs.
 
+use crate::command::prelude::*;
 use crate::history::headline;
 use crate::render;
 use crate::render::style::{Tone, paint};
-use crate::terminal::Terminal;
-use schemars::JsonSchema;
-use serde::Serialize;
-use vplan_base::word::visible;
 use vplan_engine::tree_status::TreeStatus;
 use vplan_plan::caveat::Caveat;
 use vplan_run::ended::VerifiedAnswer;

@@ -1,0 +1,56 @@
+//! What every command uses: its arguments, the terminal, documents, failures, and how it answers.
+
+pub(super) use crate::args::{Format, Global};
+pub(super) use crate::terminal::{Terminal, versioned};
+pub(super) use clap::Args;
+pub(super) use schemars::JsonSchema;
+pub(super) use serde::Serialize;
+pub(super) use vplan_base::vocabulary::Exit;
+pub(super) use vplan_base::word::visible;
+pub(super) use vplan_engine::Failure;
+
+/// Answers with a document, or with a text unless it is to be quiet.
+pub(super) fn answer<T: Serialize>(
+    terminal: &Terminal,
+    format: Format,
+    document: &T,
+    text: impl FnOnce() -> String,
+) {
+    answer_if(terminal, format, !terminal.quiet, document, text);
+}
+
+/// Answers with a document, or with a text if `speaks`.
+pub(super) fn answer_if<T: Serialize>(
+    terminal: &Terminal,
+    format: Format,
+    speaks: bool,
+    document: &T,
+    text: impl FnOnce() -> String,
+) {
+    if format == Format::Json {
+        terminal.print_json(document);
+    } else if speaks {
+        terminal.say(&text());
+    }
+}
+
+/// Returns the requested format, if the command has it.
+pub(super) fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
+    let format = global
+        .format
+        .unwrap_or(known.first().copied().unwrap_or(Format::Text));
+    if known.contains(&format) {
+        return Ok(format);
+    }
+    let name = |f: &Format| format!("{f:?}").to_lowercase();
+    let list = known
+        .iter()
+        .map(|f| format!("`{}`", name(f)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    Err(Failure::usage(
+        "vplan::usage::format",
+        format!("this command has no format `{}`", name(&format)),
+    )
+    .help(format!("it has {list}")))
+}
