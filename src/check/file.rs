@@ -12,7 +12,7 @@ use vplan_base::word::{quote_string, visible};
 pub const CONTENT_CAP: u64 = 64 << 20;
 
 /// The state of a path, gathered once for all assertions of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileFacts {
     /// Whether the path itself is a symlink (`lstat`).
     pub symlink: bool,
@@ -28,9 +28,10 @@ pub struct FileFacts {
 }
 
 /// The type of file that a path leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// Nothing: there is no such path, or it is a symlink to nothing (or to itself).
+    #[default]
     Missing,
     /// A regular file.
     File,
@@ -40,20 +41,6 @@ pub enum Target {
     Other,
     /// Unknown, for this reason (no permission).
     Unknown(String),
-}
-
-impl FileFacts {
-    /// Nothing is there.
-    #[must_use]
-    pub fn missing() -> Self {
-        Self {
-            symlink: false,
-            target: Target::Missing,
-            size: 0,
-            executable: false,
-            content: None,
-        }
-    }
 }
 
 /// Whether an assertion looks into the file.
@@ -256,7 +243,7 @@ mod tests {
             target: Target::File,
             size: content.len() as u64,
             content: Some(content.to_vec()),
-            ..FileFacts::missing()
+            ..FileFacts::default()
         }
     }
 
@@ -265,7 +252,7 @@ mod tests {
             target: Target::Dir,
             size: 4096,
             executable: true,
-            ..FileFacts::missing()
+            ..FileFacts::default()
         }
     }
 
@@ -291,7 +278,7 @@ mod tests {
         use Assertion::{Absent, Exists, NotEmpty, Type};
         let broken = FileFacts {
             symlink: true,
-            ..FileFacts::missing()
+            ..FileFacts::default()
         };
         let link = FileFacts {
             symlink: true,
@@ -303,18 +290,18 @@ mod tests {
         };
         let socket = FileFacts {
             target: Target::Other,
-            ..FileFacts::missing()
+            ..FileFacts::default()
         };
         let closed = FileFacts {
             target: Target::Unknown("permission denied".to_owned()),
-            ..FileFacts::missing()
+            ..FileFacts::default()
         };
         let unreadable = FileFacts {
             content: None,
             ..file(b"x")
         };
         let latin = file(b"gr\xf6\xdfe");
-        let missing = FileFacts::missing();
+        let missing = FileFacts::default();
         let cases: &[(&FileFacts, &[(Assertion, bool)])] = &[
             (
                 &missing,
@@ -473,7 +460,7 @@ mod tests {
         let want =
             "`contains \"use \\\"strict\\\"\\u{1b}\"` does not hold: the text is not in the file";
         assert_eq!(judge(&all, &file(b"x")).unwrap_err(), want);
-        assert_eq!(judge(&[], &FileFacts::missing()), Ok(()));
+        assert_eq!(judge(&[], &FileFacts::default()), Ok(()));
     }
 
     #[test]

@@ -345,6 +345,12 @@ impl Reading {
             .for_each(|problem| self.object(problem));
     }
 
+    /// Notes that this part of the tests could not run, and the first line of why.
+    pub(crate) fn not_run(&mut self, name: &str, why: &str) {
+        let why = why.lines().next().unwrap_or_default();
+        self.object(format!("{name} could not run: {why}"));
+    }
+
     /// Notes what speaks against a pass, while there is room.
     pub fn object(&mut self, problem: impl Into<String>) {
         if self.problems.len() < PROBLEMS_KEPT {

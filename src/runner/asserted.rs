@@ -23,7 +23,7 @@ pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
     let inspection = beneath.inspect(path);
     let mut facts = FileFacts {
         symlink: inspection.symlink,
-        ..FileFacts::missing()
+        ..FileFacts::default()
     };
     match inspection.target {
         Ok(target) => {
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(file.content.as_deref(), Some(&b"abc"[..]));
         assert_eq!(look("f", false).content, None);
         assert_eq!(look("d", true).target, Target::Dir);
-        assert_eq!(look("none", true), FileFacts::missing());
+        assert_eq!(look("none", true), FileFacts::default());
         let broken = look("broken", true);
         assert_eq!((broken.symlink, broken.target), (true, Target::Missing));
         let outside = look("out", true);

@@ -339,9 +339,11 @@ mod tests {
     use vplan_check::output::reader::{Reader, Stream};
     use vplan_check::reading::TestCounts;
 
-    /// A format for tests: `ok` and `no` on lines.
-    static WORDS: Format =
-        Format::lines::<Words>("words", &[FormatName::Tap], &[vplan_check::Kind::Test]);
+    /// A format of its own: `ok` and `no` on lines.
+    static WORDS: Format = Format {
+        kinds: &[vplan_check::Kind::Test],
+        ..Format::linter::<Words>("words", &[FormatName::Tap])
+    };
 
     #[derive(Default)]
     struct Words(Option<TestCounts>);

@@ -6,7 +6,7 @@ use crate::definition::FormatDefinition;
 use crate::reading::Reading;
 use crate::tool::Invocation;
 use std::sync::Arc;
-use vplan_base::vocabulary::FormatName;
+pub use vplan_base::vocabulary::FormatName;
 
 /// A format of output.
 pub struct Format {
@@ -27,19 +27,29 @@ pub struct Format {
 }
 
 impl Format {
-    /// A format whose findings are on lines of their own, between any other output.
-    pub const fn lines<R: Reader + Default + 'static>(
+    /// A compiler's, whose findings are on lines of their own, between any other output.
+    pub const fn compiler<R: Reader + Default + 'static>(
         id: &'static str,
         names: &'static [FormatName],
-        kinds: &'static [Kind],
     ) -> Self {
         Self {
             id,
             extent: Extent::Lines,
             names,
-            kinds,
+            kinds: &[Kind::Compile, Kind::Lint],
             asked_by: &[],
             reader: || Box::<R>::default(),
+        }
+    }
+
+    /// A linter's, whose findings are on lines of their own.
+    pub const fn linter<R: Reader + Default + 'static>(
+        id: &'static str,
+        names: &'static [FormatName],
+    ) -> Self {
+        Self {
+            kinds: &[Kind::Lint],
+            ..Self::compiler::<R>(id, names)
         }
     }
 
@@ -51,21 +61,22 @@ impl Format {
     ) -> Self {
         Self {
             extent: Extent::Document,
-            ..Self::lines::<R>(id, names, kinds)
+            kinds,
+            ..Self::compiler::<R>(id, names)
         }
     }
 
-    /// A format of whole runs, with the beginnings of lines that begin one and what ends one.
+    /// A test runner's, with the beginnings of lines that begin a run and what ends one.
     pub const fn run<R: Reader + Default + 'static>(
         id: &'static str,
         names: &'static [FormatName],
-        kinds: &'static [Kind],
         begins: &'static [&'static str],
         ends: fn(&str) -> bool,
     ) -> Self {
         Self {
             extent: Extent::Run { begins, ends },
-            ..Self::lines::<R>(id, names, kinds)
+            kinds: &[Kind::Test],
+            ..Self::compiler::<R>(id, names)
         }
     }
 

@@ -75,7 +75,7 @@ pub(super) struct Writes {
 pub(super) type Example = (&'static str, &'static str);
 
 /// A row of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Row {
     pub class: Class,
     pub(super) calls: Vec<Call>,
@@ -485,11 +485,7 @@ fn verb(text: &str) -> Option<Verb> {
     for word in text.split_whitespace() {
         match word {
             "name" => verb.by_name = true,
-            "test" => verb.kind = Some(Kind::Test),
-            "lint" => verb.kind = Some(Kind::Lint),
-            "compile" => verb.kind = Some(Kind::Compile),
-            "run" => verb.kind = Some(Kind::Run),
-            _ => return None,
+            _ => verb.kind = Some(Kind::parse(word)?),
         }
     }
     (verb.by_name || verb.kind.is_some()).then_some(verb)
@@ -507,31 +503,9 @@ fn blank(calls: &'static str, line: usize) -> Option<Row> {
         })
         .collect();
     Some(Row {
-        class: Class::Plumbing,
         calls: calls?,
-        verb: Verb::default(),
-        paths: "",
-        name: "",
-        writes: Writes::default(),
-        selectors: Vec::new(),
-        values: Vec::new(),
-        task_options: Vec::new(),
-        task_names: Vec::new(),
-        several: false,
-        starts_tools: false,
-        operands: 0,
-        after: Vec::new(),
-        text: Vec::new(),
-        only_text: false,
-        folder: Vec::new(),
-        never: None,
-        module: Vec::new(),
-        within: Vec::new(),
-        config: Vec::new(),
-        formats: Vec::new(),
-        no_tests: Vec::new(),
-        examples: Vec::new(),
         line,
+        ..Row::default()
     })
 }
 

@@ -3,16 +3,14 @@
 use super::table::{ESLINT, ESLINT_STYLISH};
 use crate::Kind;
 use crate::output::kit::number::count;
-use crate::output::reader::{Format, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::reading::{Finding, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// ESLint's text.
-pub const FORMAT: Format = Format::lines::<Eslint>(
-    "eslint",
-    &[FormatName::Eslint],
-    &[Kind::Lint, Kind::Compile],
-);
+pub const FORMAT: Format = Format {
+    kinds: &[Kind::Lint, Kind::Compile],
+    ..Format::linter::<Eslint>("eslint", &[FormatName::Eslint])
+};
 
 #[derive(Default)]
 struct Eslint {

@@ -3,10 +3,9 @@
 use super::eslint::{is_ignored, leave_out};
 use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
-use crate::output::reader::Format;
+use crate::output::reader::{Format, FormatName};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// `[{"filePath":…,"messages":[…]}]`.
 pub const FORMAT: Format = Format::document::<DocumentReader<EslintJson>>(

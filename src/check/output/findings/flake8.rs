@@ -5,13 +5,11 @@
 
 use super::ruff::is_ruffs;
 use super::table::{RUFF, TableFinding};
-use crate::Kind;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// Text of flake8.
-pub const FORMAT: Format = Format::lines::<Flake8>("flake8", &[FormatName::Flake8], &[Kind::Lint]);
+pub const FORMAT: Format = Format::linter::<Flake8>("flake8", &[FormatName::Flake8]);
 
 #[derive(Default)]
 struct Flake8 {

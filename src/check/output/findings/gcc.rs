@@ -5,16 +5,13 @@
 //! telling name.
 
 use super::table::GCC;
-use crate::Kind;
 use crate::output::kit::dedupe::Distinct;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use crate::tool::base_name;
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format =
-    Format::lines::<Gcc>("gcc", &[FormatName::Gcc], &[Kind::Compile, Kind::Lint]);
+pub const FORMAT: Format = Format::compiler::<Gcc>("gcc", &[FormatName::Gcc]);
 
 #[derive(Default)]
 struct Gcc {

@@ -2,16 +2,13 @@
 //! `FILE.go:LINE:COLUMN: MESSAGE`, each an error: Go has no warnings.
 
 use super::table::GO;
-use crate::Kind;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::place::place;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format =
-    Format::lines::<GoBuild>("go-build", &[FormatName::Go], &[Kind::Compile, Kind::Lint]);
+pub const FORMAT: Format = Format::compiler::<GoBuild>("go-build", &[FormatName::Go]);
 
 /// The reader; also of what `go test` says of a build.
 #[derive(Default)]

@@ -1,16 +1,13 @@
 //! Reads the output of `javac`, alone or under Maven and Gradle.
 
 use super::table::JAVAC;
-use crate::Kind;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format =
-    Format::lines::<Javac>("javac", &[FormatName::Javac], &[Kind::Compile, Kind::Lint]);
+pub const FORMAT: Format = Format::compiler::<Javac>("javac", &[FormatName::Javac]);
 
 #[derive(Default)]
 struct Javac {

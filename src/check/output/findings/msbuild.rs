@@ -3,19 +3,14 @@
 //! target framework: the same at the same place counts once.
 
 use super::table::MSBUILD;
-use crate::Kind;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format::lines::<Msbuild>(
-    "msbuild",
-    &[FormatName::Dotnet, FormatName::Msbuild],
-    &[Kind::Compile, Kind::Lint],
-);
+pub const FORMAT: Format =
+    Format::compiler::<Msbuild>("msbuild", &[FormatName::Dotnet, FormatName::Msbuild]);
 
 /// The reader; also of what `dotnet test` says of a build.
 #[derive(Default)]

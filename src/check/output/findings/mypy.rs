@@ -4,16 +4,13 @@
 //! columns count from 0.
 
 use super::table::MYPY;
-use crate::Kind;
 use crate::output::kit::number::counted;
-use crate::output::reader::{Format, PerStream, Reader, Stream};
+use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of mypy.
-pub const FORMAT: Format =
-    Format::lines::<Mypy>("mypy", &[FormatName::Mypy], &[Kind::Compile, Kind::Lint]);
+pub const FORMAT: Format = Format::compiler::<Mypy>("mypy", &[FormatName::Mypy]);
 
 #[derive(Default)]
 struct Mypy {

@@ -5,15 +5,13 @@
 //! errors; warning, convention and refactoring are warnings; information is nothing.
 
 use super::table::PYLINT;
-use crate::Kind;
 use crate::output::kit::json::{JsonContent, JsonDocument};
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of pylint.
-pub const FORMAT: Format = Format::lines::<Pylint>("pylint", &[FormatName::Pylint], &[Kind::Lint]);
+pub const FORMAT: Format = Format::linter::<Pylint>("pylint", &[FormatName::Pylint]);
 
 #[derive(Default)]
 struct Pylint {

@@ -4,17 +4,15 @@
 //! summary says.
 
 use super::table::{RUFF, TableFinding};
-use crate::Kind;
 use crate::output::kit::json::{JsonContent, JsonDocument};
 use crate::output::kit::number::counted;
 use crate::output::kit::place::{ending, place};
-use crate::output::reader::{Format, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// Text and JSON of ruff.
-pub const FORMAT: Format = Format::lines::<Ruff>("ruff", &[FormatName::Ruff], &[Kind::Lint]);
+pub const FORMAT: Format = Format::linter::<Ruff>("ruff", &[FormatName::Ruff]);
 
 #[derive(Default)]
 struct Ruff {

@@ -5,19 +5,16 @@
 //! when it replays a cached build, so each finding counts once.
 
 use super::table::RUSTC;
-use crate::Kind;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
 use crate::output::kit::place::ending;
-use crate::output::reader::{Format, PerStream, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after};
 use crate::reading::{Finding, Level, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// Text of rustc, cargo and clippy.
-pub const FORMAT: Format = Format::lines::<Diagnostics>(
+pub const FORMAT: Format = Format::compiler::<Diagnostics>(
     "rustc",
     &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
-    &[Kind::Compile, Kind::Lint],
 );
 
 /// The findings in the text of rustc and cargo; for readers of whatever cargo builds.

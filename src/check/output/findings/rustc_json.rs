@@ -4,18 +4,15 @@
 //! Cargo writes its own words as text to standard error all the same, and with
 //! `json-render-diagnostics` those of rustc too, so text is read beside it.
 
-use crate::Kind;
 use crate::output::findings::rustc::Diagnostics;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// JSON of rustc, cargo and clippy.
-pub const FORMAT: Format = Format::lines::<Messages>(
+pub const FORMAT: Format = Format::compiler::<Messages>(
     "rustc-json",
     &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
-    &[Kind::Compile, Kind::Lint],
 );
 
 #[derive(Default)]

@@ -2,15 +2,12 @@
 //! findings.
 
 use super::table::SHELLCHECK;
-use crate::Kind;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format =
-    Format::lines::<Shellcheck>("shellcheck", &[FormatName::Shellcheck], &[Kind::Lint]);
+pub const FORMAT: Format = Format::linter::<Shellcheck>("shellcheck", &[FormatName::Shellcheck]);
 
 #[derive(Default)]
 struct Shellcheck {

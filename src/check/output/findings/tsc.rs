@@ -1,15 +1,12 @@
 //! Reads the diagnostics of TypeScript's compiler, plain and pretty.
 
 use super::table::TSC;
-use crate::Kind;
 use crate::output::kit::number::count;
-use crate::output::reader::{Format, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::reading::{Finding, Reading};
-use vplan_base::vocabulary::FormatName;
 
 /// `a.ts(1,7): error TS2322: …` and `a.ts:1:7 - error TS2322: …`.
-pub const FORMAT: Format =
-    Format::lines::<Tsc>("tsc", &[FormatName::Tsc], &[Kind::Compile, Kind::Lint]);
+pub const FORMAT: Format = Format::compiler::<Tsc>("tsc", &[FormatName::Tsc]);
 
 #[derive(Default)]
 struct Tsc {

@@ -9,9 +9,8 @@ use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
 use crate::output::kit::number::{count, exact};
 use crate::output::kit::outcome::{OutcomeWord, of_element, of_word};
 use crate::output::kit::xml::{self, Node};
-use crate::output::reader::Format;
+use crate::output::reader::{Format, FormatName};
 use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
-use vplan_base::vocabulary::FormatName;
 
 /// A report of tests.
 pub const FORMAT: Format =
@@ -267,9 +266,7 @@ impl Report {
             }
             None => {
                 let name = self.suites.last().map_or("", |suite| &suite.name);
-                let why = said.why().unwrap_or_default();
-                let why = why.lines().next().unwrap_or_default();
-                self.reading.object(format!("{name} could not run: {why}"));
+                self.reading.not_run(name, &said.why().unwrap_or_default());
             }
         }
     }

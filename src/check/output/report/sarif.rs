@@ -2,11 +2,10 @@
 
 use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
-use crate::output::reader::Format;
+use crate::output::reader::{Format, FormatName};
 use crate::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use vplan_base::vocabulary::FormatName;
 
 /// A log of findings.
 pub const FORMAT: Format = Format::document::<DocumentReader<Sarif>>(

@@ -7,9 +7,8 @@ use crate::Kind;
 use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
 use crate::output::kit::number::exact;
 use crate::output::kit::xml::{self, Node};
-use crate::output::reader::Format;
+use crate::output::reader::{Format, FormatName};
 use crate::reading::{FailedTest, Reading, TestCounts};
-use vplan_base::vocabulary::FormatName;
 
 /// A report of tests.
 // It is written to a file.

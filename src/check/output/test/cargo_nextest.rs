@@ -4,19 +4,16 @@
 //! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when
 //! it is about as many tests as were started.
 
-use crate::Kind;
 use crate::output::findings::rustc::Diagnostics;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
-use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
-use vplan_base::vocabulary::FormatName;
 
 /// Text of cargo-nextest.
 pub const FORMAT: Format = Format::run::<Nextest>(
     "cargo-nextest",
     &[FormatName::Cargo, FormatName::Nextest],
-    &[Kind::Test],
     &["Compiling ", "Finished ", "Nextest run ", "Starting "],
     |line| starts(line, &["Summary ["]),
 );

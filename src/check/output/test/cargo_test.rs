@@ -4,21 +4,18 @@
 //! prints: a summary counts where the number of its tests is that of the run which is open, the
 //! last one, and behind the list of failures when that has begun.
 
-use crate::Kind;
 use crate::output::findings::rustc::{Diagnostics, is_status};
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
-use crate::output::reader::{Format, PerStream, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after, starts};
 use crate::reading::{
     FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip, clipped, fill,
 };
-use vplan_base::vocabulary::FormatName;
 
 /// Text of libtest, alone or through `cargo test`.
 pub const FORMAT: Format = Format::run::<CargoTest>(
     "cargo-test",
     &[FormatName::Cargo],
-    &[Kind::Test],
     &[
         "Compiling ",
         "Doc-tests ",

@@ -3,19 +3,16 @@
 //!
 //! The output of tests is indented under `Standard Output Messages:`; the summaries are not.
 
-use crate::Kind;
 use crate::output::findings::msbuild::Msbuild;
 use crate::output::kit::dedupe::append;
 use crate::output::kit::number::count;
-use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
 pub const FORMAT: Format = Format::run::<DotnetTest>(
     "dotnet-test",
     &[FormatName::Dotnet],
-    &[Kind::Test],
     &[
         "Build ",
         "Determining projects ",

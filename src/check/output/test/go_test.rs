@@ -8,21 +8,18 @@
 //! has a result, and a package's line among them is believed only when none of them goes on
 //! afterwards.
 
-use crate::Kind;
 use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::output::kit::place::place;
-use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{
     FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped, fill,
 };
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format =
-    Format::run::<GoTest>("go-test", &[FormatName::Go], &[Kind::Test], &[], |line| {
-        starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
-    });
+pub const FORMAT: Format = Format::run::<GoTest>("go-test", &[FormatName::Go], &[], |line| {
+    starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
+});
 
 #[derive(Default)]
 struct GoTest {

@@ -2,25 +2,20 @@
 //!
 //! Only a test that has begun (`run`) can end: older Go makes results of what tests print.
 
-use crate::Kind;
 use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
-use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
 use crate::output::test::go_test::located;
 use crate::reading::{FailedTest, Reading, TestCounts, clip};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::vocabulary::FormatName;
 
 /// The format.
-pub const FORMAT: Format = Format::run::<GoTestJson>(
-    "go-test-json",
-    &[FormatName::Go],
-    &[Kind::Test],
-    &["{\""],
-    |line| starts(line, &["{\""]),
-);
+pub const FORMAT: Format =
+    Format::run::<GoTestJson>("go-test-json", &[FormatName::Go], &["{\""], |line| {
+        starts(line, &["{\""])
+    });
 
 /// One line. Its names may have escapes, so they are borrowed only where they can be.
 #[derive(Deserialize)]

@@ -3,20 +3,17 @@
 //! jest writes it to standard error; the summary is the block `Test Suites: …`, `Tests: …`. What a
 //! test itself prints is on standard output or indented.
 
-use crate::Kind;
 use crate::output::kit::blocks::Blocks;
 use crate::output::kit::message::Message;
 use crate::output::kit::place;
-use crate::output::reader::{Format, PerStream, Reader, Stream, starts};
+use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, starts};
 use crate::reading::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;
-use vplan_base::vocabulary::FormatName;
 
 /// jest's text.
 pub const FORMAT: Format = Format::run::<Jest>(
     "jest",
     &[FormatName::Jest],
-    &[Kind::Test],
     &["FAIL ", "PASS ", "RUNS "],
     |line| {
         starts(
@@ -178,13 +175,11 @@ impl Jest {
             return;
         }
         if suite {
-            let file = test.file.unwrap_or_default();
-            let why = test
-                .message
-                .as_deref()
-                .and_then(|text| text.lines().next())
-                .unwrap_or_default();
-            self.reading.object(format!("{file} could not run: {why}"));
+            let (file, why) = (
+                test.file.unwrap_or_default(),
+                test.message.unwrap_or_default(),
+            );
+            self.reading.not_run(&file, &why);
         } else {
             self.reading.fail(test);
         }

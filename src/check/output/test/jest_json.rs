@@ -6,10 +6,9 @@ use crate::output::kit::message;
 use crate::output::kit::outcome::{OutcomeWord, of_word};
 use crate::output::kit::place;
 use crate::output::kit::xml;
-use crate::output::reader::Format;
+use crate::output::reader::{Format, FormatName};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use serde::{Deserialize, Deserializer};
-use vplan_base::vocabulary::FormatName;
 
 /// `{"numFailedTests":…,"testResults":[…]}`.
 pub const FORMAT: Format = Format::document::<DocumentReader<JestJson>>(
@@ -169,7 +168,7 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
                 .lines()
                 .find(|line| !line.starts_with('●'))
                 .unwrap_or_default();
-            reading.object(format!("{} could not run: {why}", suite.name));
+            reading.not_run(&suite.name, why);
         }
         for case in suite.assertion_results.failed {
             if case.status != "failed" {

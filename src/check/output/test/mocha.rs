@@ -3,19 +3,16 @@
 //! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on
 //! lines that follow each other, and numbered failures below.
 
-use crate::Kind;
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
 use crate::output::kit::place;
-use crate::output::reader::{Format, Reader, Stream};
+use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{FailedTest, Reading, TestCounts};
-use vplan_base::vocabulary::FormatName;
 
 /// mocha's text: spec, dot, list and others that end alike.
-pub const FORMAT: Format =
-    Format::run::<Mocha>("mocha", &[FormatName::Mocha], &[Kind::Test], &[], |line| {
-        line.contains(" passing (") || line.ends_with(" pending")
-    });
+pub const FORMAT: Format = Format::run::<Mocha>("mocha", &[FormatName::Mocha], &[], |line| {
+    line.contains(" passing (") || line.ends_with(" pending")
+});
 
 #[derive(Default)]
 struct Mocha {

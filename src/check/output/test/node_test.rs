@@ -1,22 +1,16 @@
 //! Reads the report for people of `node --test`, its reporter `spec`; its other reporters write TAP
 //! and JUnit.
 
-use crate::Kind;
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
 use crate::output::kit::place;
-use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
 use crate::reading::{FailedTest, Reading, TestCounts};
-use vplan_base::vocabulary::FormatName;
 
 /// The reporter `spec`.
-pub const FORMAT: Format = Format::run::<NodeTest>(
-    "node-test",
-    &[FormatName::Node],
-    &[Kind::Test],
-    &[],
-    |line| starts(line, &["ℹ "]),
-);
+pub const FORMAT: Format = Format::run::<NodeTest>("node-test", &[FormatName::Node], &[], |line| {
+    starts(line, &["ℹ "])
+});
 
 #[derive(Default)]
 struct NodeTest {

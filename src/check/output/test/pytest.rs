@@ -3,21 +3,15 @@
 //! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
-use crate::Kind;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::place::place;
-use crate::output::reader::{Format, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
-use vplan_base::vocabulary::FormatName;
 
 /// Text of pytest.
-pub const FORMAT: Format = Format::run::<Pytest>(
-    "pytest",
-    &[FormatName::Pytest],
-    &[Kind::Test],
-    &[],
-    |line| line.starts_with("==") || summary(line).is_some(),
-);
+pub const FORMAT: Format = Format::run::<Pytest>("pytest", &[FormatName::Pytest], &[], |line| {
+    line.starts_with("==") || summary(line).is_some()
+});
 
 #[derive(Default)]
 struct Pytest {

@@ -5,20 +5,17 @@
 //! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
 //! block never does.
 
-use crate::Kind;
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
 use crate::output::kit::place;
-use crate::output::reader::{Format, Reader, Stream, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, fill};
 use std::collections::BTreeSet;
-use vplan_base::vocabulary::FormatName;
 
 /// The Test Anything Protocol.
 pub const FORMAT: Format = Format::run::<Tap>(
     "tap",
     &[FormatName::Tap, FormatName::Node],
-    &[Kind::Test],
     &["1..", "TAP version ", "not ok ", "ok "],
     |line| starts(line, &["# ", "1..", "not ok ", "ok "]),
 )

@@ -4,22 +4,17 @@
 //! last summary counts, behind its line of dashes, and of those before it each that failed and whose
 //! failures were listed.
 
-use crate::Kind;
 use crate::output::kit::number::{count, counted};
-use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{
     FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TEXT_KEPT, TestCounts, clipped,
 };
-use vplan_base::vocabulary::FormatName;
 
 /// Text of unittest, and of what runs it (Django).
-pub const FORMAT: Format = Format::run::<Unittest>(
-    "unittest",
-    &[FormatName::Unittest],
-    &[Kind::Test],
-    &[],
-    |line| starts(line, &["OK", "Ran "]),
-);
+pub const FORMAT: Format =
+    Format::run::<Unittest>("unittest", &[FormatName::Unittest], &[], |line| {
+        starts(line, &["OK", "Ran "])
+    });
 
 #[derive(Default)]
 struct Unittest {

@@ -3,23 +3,18 @@
 //! The summary is the block ` Test Files  …`, `      Tests  …`, `     Errors  …`; failures are
 //! under ` FAIL  file > suite > name`.
 
-use crate::Kind;
 use crate::output::kit::blocks::{Blocks, first};
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
 use crate::output::kit::place;
-use crate::output::reader::{Format, Reader, Stream, after, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
-use vplan_base::vocabulary::FormatName;
 
 /// vitest's text.
-pub const FORMAT: Format = Format::run::<Vitest>(
-    "vitest",
-    &[FormatName::Vitest],
-    &[Kind::Test],
-    &["RUN "],
-    |line| starts(line, &["Duration ", "Test Files ", "Tests "]),
-);
+pub const FORMAT: Format =
+    Format::run::<Vitest>("vitest", &[FormatName::Vitest], &["RUN "], |line| {
+        starts(line, &["Duration ", "Test Files ", "Tests "])
+    });
 
 #[derive(Default)]
 struct Vitest {
@@ -149,11 +144,8 @@ impl Vitest {
     fn flush(&mut self) {
         let message = self.message.take();
         if let Some(file) = self.suite.take() {
-            let why = message
-                .as_deref()
-                .and_then(|text| text.lines().next())
-                .unwrap_or_default();
-            self.reading.object(format!("{file} could not run: {why}"));
+            self.reading
+                .not_run(&file, message.as_deref().unwrap_or_default());
         }
         for mut test in std::mem::take(&mut self.failing) {
             test.message.clone_from(&message);
