@@ -14,7 +14,6 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use vplan_base::jobs::Jobs;
 use vplan_contract::{BUILT_IN_ROLES, Contract};
@@ -131,16 +130,10 @@ pub fn answer(question: &Question) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if question.shell == "bash" {
         let found = complete(&mut all, words, index, here.as_deref())?;
-        let values: Vec<String> = found
-            .iter()
-            .filter_map(|candidate| {
-                candidate
-                    .get_value()
-                    .to_str()?
-                    .get(prefix..)
-                    .map(str::to_owned)
-            })
-            .collect();
+        let value = |candidate: &CompletionCandidate| {
+            Some(candidate.get_value().to_str()?.get(prefix..)?.to_owned())
+        };
+        let values: Vec<String> = found.iter().filter_map(value).collect();
         text = values.join(&question.separator).into_bytes();
     } else {
         let shells: [&dyn EnvCompleter; 4] = [&Elvish, &Fish, &Powershell, &Zsh];
@@ -200,27 +193,17 @@ struct Place {
 impl Place {
     /// Reads a command line that is not complete, as far as it goes.
     fn of(words: &[OsString]) -> Arc<Self> {
-        let read = CommandLine::command()
-            .ignore_errors(true)
-            .try_get_matches_from(words)
-            .ok();
-        let global = read
-            .as_ref()
-            .and_then(|found| Global::from_arg_matches(found).ok());
+        let all = CommandLine::command().ignore_errors(true);
+        let read = all.try_get_matches_from(words).ok();
+        let read = read.as_ref();
+        let global = read.and_then(|found| Global::from_arg_matches(found).ok());
         // A folder that is not there has nothing to offer.
         let global = global.filter(|global| {
             let dir = global.directory.as_deref();
             dir.is_none_or(|dir| load::enter(dir).is_ok())
         });
-        let records = read
-            .as_ref()
-            .and_then(ArgMatches::subcommand)
-            .and_then(|(_, own)| {
-                own.try_get_one::<PathBuf>("records")
-                    .ok()
-                    .flatten()
-                    .cloned()
-            });
+        let own = read.and_then(ArgMatches::subcommand);
+        let records = own.and_then(|(_, own)| own.try_get_one("records").ok()?.cloned());
         Arc::new(Self {
             global,
             records: Records { records },
@@ -268,20 +251,17 @@ impl Place {
         let Some(contract) = self.contract() else {
             return Vec::new();
         };
-        let mut found: Vec<_> = contract
-            .checks
-            .iter()
-            .map(|check| told(check.id.clone(), check.kind.verb()))
-            .collect();
-        if tags {
-            let all = contract.checks.iter().flat_map(|check| check.tags.iter());
-            let tags: BTreeSet<&String> = all.collect();
-            found.extend(
-                tags.into_iter()
-                    .map(|tag| told(format!("tag:{tag}"), "tag")),
-            );
-        }
-        found
+        let checks = contract.checks.iter();
+        let all = checks
+            .clone()
+            .filter(|_| tags)
+            .flat_map(|check| &check.tags);
+        let tags: BTreeSet<&String> = all.collect();
+        let tags = tags
+            .into_iter()
+            .map(|tag| told(format!("tag:{tag}"), "tag"));
+        let checks = checks.map(|check| told(check.id.clone(), check.kind.verb()));
+        checks.chain(tags).collect()
     }
 
     fn roles(&self) -> Vec<CompletionCandidate> {
@@ -293,11 +273,8 @@ impl Place {
 
     /// The newest runs, by their short names.
     fn runs(&self) -> Vec<CompletionCandidate> {
-        let Some((_, history)) = self
-            .global
-            .as_ref()
-            .and_then(|global| open(global, &self.records).ok())
-        else {
+        let global = self.global.as_ref();
+        let Some((_, history)) = global.and_then(|global| open(global, &self.records).ok()) else {
             return Vec::new();
         };
         let all = ids(&history).unwrap_or_default();

@@ -16,12 +16,8 @@ pub fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         Some(ContextValue::String(flag)) if error.kind() == ErrorKind::UnknownArgument => flag,
         _ => return error,
     };
-    let Some(advice) = words
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.to_str())
-        .find_map(|command| advice(command, flag))
-    else {
+    let mut commands = words.iter().skip(1).filter_map(|word| word.to_str());
+    let Some(advice) = commands.find_map(|command| advice(command, flag)) else {
         return error;
     };
     error.remove(ContextKind::SuggestedArg);

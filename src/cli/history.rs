@@ -1,7 +1,7 @@
 //! Finds the recorded run that the user names, and formats it as a line.
 
 use super::args::Global;
-use super::render::style::{Tone, cut, duration, paint};
+use super::render::style::{Tone, count, cut, duration, paint};
 use clap::Args;
 use std::path::PathBuf;
 use vplan_base::nearest::suggest;
@@ -108,8 +108,7 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
     };
     let steps = match run.total {
         0 => "no step".to_owned(),
-        1 => format!("{} of 1 step passed", run.passed),
-        n => format!("{} of {n} steps passed", run.passed),
+        all => format!("{} of {} passed", run.passed, count(all, "step")),
     };
     let narrowed = if run.coverage == Some(vplan_plan::Coverage::Narrowed) {
         ", narrowed coverage"
@@ -117,27 +116,13 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
         ""
     };
     let time = duration(run.duration_ms);
-    let mut text = format!(
-        "{} {}{narrowed}: {steps} in {time}\n",
-        mark(run, color),
-        paint(color, tone, &word)
-    );
-    text.push_str(&format!(
-        "  run {}, {}\n",
-        paint(color, Tone::Strong, short(&run.run_id)),
-        when(run)
-    ));
+    let (mark, word) = (mark(run, color), paint(color, tone, &word));
+    let (id, when) = (paint(color, Tone::Strong, short(&run.run_id)), when(run));
+    let mut text = format!("{mark} {word}{narrowed}: {steps} in {time}\n  run {id}, {when}\n");
     if !run.failed.is_empty() {
-        let names = run
-            .failed
-            .iter()
-            .map(visible)
-            .collect::<Vec<_>>()
-            .join(", ");
-        text.push_str(&format!(
-            "  {}\n",
-            fit(&format!("failed: {names}"), columns, 2)
-        ));
+        let names: Vec<String> = run.failed.iter().map(visible).collect();
+        let failed = format!("failed: {}", names.join(", "));
+        text.push_str(&format!("  {}\n", fit(&failed, columns, 2)));
     }
     match run.state {
         State::Interrupted => text.push_str("  its end is not recorded: it was killed\n"),

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::Terminal;
 use vplan_base::vocabulary::Exit;
+use vplan_base::word::framed;
 use vplan_engine::Failure;
 use vplan_engine::failure::load_failed;
 use vplan_engine::staged;
@@ -62,11 +63,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason to fail: `vplan --help | head -1`.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() {
-                Exit::Usage.code()
-            } else {
-                Exit::Success.code()
-            });
+            return ExitCode::from(Exit::Usage.when(error.use_stderr()).code());
         }
     };
     report_bugs();
@@ -162,16 +159,12 @@ fn report_bugs() {
     std::panic::set_hook(Box::new(|found| {
         let said = found.payload_as_str().unwrap_or("it panicked");
         let what = said.strip_prefix("a bug in vplan: ").unwrap_or(said);
-        let place = found.location().map(|at| format!(" ({at})"));
-        let text = format!(
-            "error[vplan::internal]: a bug in vplan, please report it: {what}{}",
-            place.unwrap_or_default()
-        );
+        let place = framed(" (", found.location(), ")");
+        let text =
+            format!("error[vplan::internal]: a bug in vplan, please report it: {what}{place}");
+        let text = vplan_base::word::visible(&text) + "\n";
         // If standard error is gone too, nothing can be reported.
-        let _ = std::io::Write::write_all(
-            &mut std::io::stderr(),
-            (vplan_base::word::visible(&text) + "\n").as_bytes(),
-        );
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
         std::process::exit(i32::from(Exit::Internal.code()));
     }));
 }
@@ -179,22 +172,17 @@ fn report_bugs() {
 /// Whether what clap says is coloured: it says most of it when the command line cannot be read,
 /// `--color` included.
 fn help_color(arguments: &[OsString]) -> ColorChoice {
-    let words: Vec<&str> = arguments
-        .iter()
-        .filter_map(|a| a.to_str())
-        .take_while(|a| *a != "--")
-        .collect();
-    let joined = words
-        .iter()
-        .filter_map(|w| w.strip_prefix("--color="))
-        .next_back();
-    let mut apart = words
-        .iter()
-        .zip(words.iter().skip(1))
-        .filter(|(w, _)| **w == "--color")
-        .map(|(_, value)| *value);
+    let words = arguments.iter().filter_map(|a| a.to_str());
+    let words: Vec<&str> = words.take_while(|a| *a != "--").collect();
+    let joined = words.iter().rev().find_map(|w| w.strip_prefix("--color="));
+    let apart = || {
+        words.windows(2).rev().find_map(|pair| match pair {
+            ["--color", value] => Some(*value),
+            _ => None,
+        })
+    };
     let seen = vplan_os::terminal::look();
-    match joined.or(apart.next_back()) {
+    match joined.or_else(apart) {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,
         _ if seen.no_color => ColorChoice::Never,

@@ -31,11 +31,9 @@ pub fn write(
     force: bool,
 ) -> Result<String, Failure> {
     let cannot = |what: &str, why: String| {
-        Failure::usage(
-            "vplan::records::no_page",
-            format!("there is no page for the run `{id}`: its {what} {why}"),
-        )
-        .help("`vplan details` and `vplan report` show what is left of it")
+        let message = format!("there is no page for the run `{id}`: its {what} {why}");
+        Failure::usage("vplan::records::no_page", message)
+            .help("`vplan details` and `vplan report` show what is left of it")
     };
     let absent = || "is not there, so the run did not come to its end".to_owned();
     let report = history
@@ -57,10 +55,8 @@ pub fn write(
     if to != Path::new("-") {
         PAGE.write(to, &page, force).map_err(|e| {
             let shown = vplan_base::word::visible_path(to);
-            Failure::setup(
-                "vplan::records::page",
-                format!("`{shown}` cannot be written: {e}"),
-            )
+            let message = format!("`{shown}` cannot be written: {e}");
+            Failure::setup("vplan::records::page", message)
         })?;
     }
     Ok(page)
@@ -108,12 +104,8 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
                 status,
                 ..
             } => {
-                let begun = record
-                    .tries
-                    .iter_mut()
-                    .rev()
-                    .find(|t| t.id == id && t.attempt == attempt && t.to.is_none());
-                if let Some(begun) = begun {
+                let is_it = |t: &&mut Try| t.id == id && t.attempt == attempt && t.to.is_none();
+                if let Some(begun) = record.tries.iter_mut().rev().find(is_it) {
                     begun.to = Some(line.t);
                     begun.status = Some(status);
                 }
@@ -123,10 +115,8 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
     }
     for step in &report.steps {
         // A log that is gone leaves the ends in the report.
-        let log = step
-            .log
-            .as_ref()
-            .and_then(|path| ends(history.log(id, path).ok()?).ok());
+        let log = step.log.as_ref();
+        let log = log.and_then(|path| ends(history.log(id, path).ok()?).ok());
         record.logs.extend(log.map(|log| (step.id.clone(), log)));
     }
     record
@@ -137,10 +127,10 @@ fn ends(mut file: File) -> io::Result<Log> {
     let (most, half) = (LOG_SHOWN as u64, LOG_SHOWN as u64 / 2);
     let length = file.metadata()?.len();
     if length <= most {
+        let head = read_start(file, most)?;
         return Ok(Log {
-            head: read_start(file, most)?,
-            omitted: 0,
-            tail: Vec::new(),
+            head,
+            ..Log::default()
         });
     }
     let head = read_start(&file, half)?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use vplan_base::index::Dense;
 use vplan_base::inert::without_escapes;
 use vplan_base::word::visible;
+use vplan_base::word::{framed, text_if};
 use vplan_check::outcome::Status;
 use vplan_engine::verify;
 use vplan_os::terminal::{look, size_of_stderr};
@@ -191,8 +192,8 @@ impl Progress {
             live.row(at, step);
         }
         let hidden = running.len().saturating_sub(live.running.len());
-        let failed = (live.failed > 0)
-            .then(|| paint(live.color, Tone::Bad, &format!("{} failed", live.failed)));
+        let failed = format!("{} failed", live.failed);
+        let failed = (live.failed > 0).then(|| paint(live.color, Tone::Bad, &failed));
         let hidden = (hidden > 0).then(|| format!("{hidden} more running"));
         let mut room = live.room();
         let mut message = String::from(" ");
@@ -254,9 +255,8 @@ impl Progress {
     /// The run has ended: the live view goes.
     fn close(self) {
         if let Self::Live(live) = self {
-            live.running
-                .values()
-                .for_each(ProgressBar::finish_and_clear);
+            let rows = live.running.values();
+            rows.for_each(ProgressBar::finish_and_clear);
             live.bar.finish_and_clear();
         }
     }
@@ -275,19 +275,9 @@ impl Plain {
         }
         let tenths = |over: usize| over * 10 / (*all).max(1);
         if *all > MANY && tenths(*over) > tenths(*over - 1) {
-            let bad = if *failed > 0 {
-                format!(", {failed} failed")
-            } else {
-                String::new()
-            };
-            text.push_str(&format!(
-                "  {}\n",
-                paint(
-                    self.color,
-                    Tone::Faint,
-                    &format!("{over}/{all}  {}{bad}", elapsed(at))
-                )
-            ));
+            let bad = text_if(*failed > 0, || format!(", {failed} failed"));
+            let sum = format!("{over}/{all}  {}{bad}", elapsed(at));
+            text.push_str(&format!("  {}\n", paint(self.color, Tone::Faint, &sum)));
         }
         text
     }
@@ -330,26 +320,19 @@ impl Live {
                 free.insert(row)
             }
         };
-        let again = if step.attempt > 1 {
-            format!("try {}: ", step.attempt)
-        } else {
-            String::new()
-        };
+        let again = framed("try ", Some(step.attempt).filter(|n| *n > 1), ": ");
         let tail = step.live.tail();
-        let last = tail
+        let lines = tail
             .split(|b| *b == b'\n' || *b == b'\r')
+            .map(<[u8]>::trim_ascii);
+        let last = lines
             .rev()
-            .find(|l| !l.trim_ascii().is_empty());
-        let head = format!(
-            "{}  {:>7}  ",
-            self.rows.id(id),
-            elapsed(at.saturating_sub(step.since))
-        );
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
+        let time = elapsed(at.saturating_sub(step.since));
+        let head = format!("{}  {time:>7}  ", self.rows.id(id));
         let room = self.columns.saturating_sub(head.chars().count() + 6);
-        let what = cut(
-            &format!("{again}{}", visible(last.unwrap_or_default().trim_ascii())),
-            room,
-        );
+        let what = cut(&format!("{again}{}", visible(last)), room);
         row.set_message(format!("{head}{}", paint(self.color, Tone::Faint, &what)));
     }
 }

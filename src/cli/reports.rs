@@ -77,9 +77,9 @@ impl Reports {
             let flag = output.flag;
             let name = visible_path(file);
             if let Some(holder) = stdout.filter(|_| file == Path::new("-")) {
-                return wrong(format!(
-                    "standard output is taken by `{holder}`, so `{flag} -` has no place"
-                ));
+                let message =
+                    format!("standard output is taken by `{holder}`, so `{flag} -` has no place");
+                return wrong(message);
             }
             output.check(file, self.force, "vplan::usage::report")?;
             if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {
@@ -106,11 +106,8 @@ impl Reports {
         let mut complete = true;
         let mut failed = |what: &str, path: &Path, error: &io::Error| {
             complete = false;
-            let path = visible_path(path);
-            let message = format!(
-                "{what} cannot be written to `{path}`: {}",
-                visible(error.to_string())
-            );
+            let (path, why) = (visible_path(path), visible(error.to_string()));
+            let message = format!("{what} cannot be written to `{path}`: {why}");
             terminal.failure(&Failure::new(Exit::Internal, "vplan::run::report", message));
         };
         if let Some((path, error)) = events {

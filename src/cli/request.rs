@@ -1,6 +1,7 @@
 //! Turns the words of a command line into what the engine is asked.
 
 use super::args::{Changes, Deny, Request, Run, Saved};
+use super::reports::Reports;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -43,10 +44,7 @@ impl Request {
         let kinds: Vec<_> = kinds.collect();
         match kinds.first() {
             Some(kind) if !observes => {
-                let message = format!(
-                    "`--deny {}` is about what steps are seen to do",
-                    kind.name()
-                );
+                let message = format!("`--deny {kind}` is about what steps are seen to do");
                 Err(Failure::usage("vplan::usage::deny", message)
                     .help("`vplan run --observe` sees it"))
             }
@@ -114,13 +112,8 @@ impl Request {
                     .help("one reason for each, or one for all"));
             }
         };
-        Ok(self
-            .skip
-            .iter()
-            .cloned()
-            .zip(reasons)
-            .map(|(name, reason)| Skip { name, reason })
-            .collect())
+        let skips = self.skip.iter().cloned().zip(reasons);
+        Ok(skips.map(|(name, reason)| Skip { name, reason }).collect())
     }
 }
 
@@ -160,9 +153,8 @@ impl Saved {
                 "--plan-as-is"
             };
             let message = format!("`{flag}` is about a plan file");
-            return Err(
-                Failure::usage("vplan::usage::plan", message).help("name it with `--plan FILE`")
-            );
+            let failure = Failure::usage("vplan::usage::plan", message);
+            return Err(failure.help("name it with `--plan FILE`"));
         }
         Ok(())
     }
@@ -176,12 +168,8 @@ impl Run {
     pub fn verified(&self) -> Result<VerifyRequest, Failure> {
         let grants = self.grants()?;
         self.saved.fits()?;
-        let own = [
-            &self.events,
-            &self.records,
-            &self.reports.junit,
-            &self.reports.sarif,
-        ];
+        let Reports { junit, sarif, .. } = &self.reports;
+        let own = [&self.events, &self.records, junit, sarif];
         let deny_findings = self.request.denied_findings(self.observe)?;
         let mut plan = self.request.plan_request()?;
         plan.request.names = self.names.iter().map(|name| selector(name)).collect();
@@ -246,10 +234,9 @@ pub(crate) fn commands(texts: &[OsString]) -> Result<Vec<CommandRequest>, Failur
 
 /// The revision that `--base` names.
 pub fn base(name: &str) -> BaseRevision {
-    if name == "auto" {
-        BaseRevision::Auto
-    } else {
-        BaseRevision::Revision(name.to_owned())
+    match name {
+        "auto" => BaseRevision::Auto,
+        name => BaseRevision::Revision(name.to_owned()),
     }
 }
 
@@ -286,9 +273,6 @@ fn listed(path: &Path) -> Result<Vec<String>, Failure> {
         return serde_json::from_str(&text)
             .map_err(|e| wrong(&format!("is no JSON array of strings: {e}")));
     }
-    Ok(text
-        .lines()
-        .map(str::to_owned)
-        .filter(|l| !l.trim().is_empty())
-        .collect())
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    Ok(lines.map(str::to_owned).collect())
 }

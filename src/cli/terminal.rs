@@ -1,6 +1,7 @@
 //! Describes standard output, and decides what may be written to it.
 
 use super::render;
+use super::render::diagnostic;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::cell::Cell;
@@ -135,9 +136,7 @@ impl Terminal {
     /// Writes to standard error, which people read: no line is a workflow command. There is no
     /// place left to say that it failed.
     pub fn note(&self, text: &str) {
-        let _ = std::io::stderr()
-            .lock()
-            .write_all(without_commands(text).as_bytes());
+        self.command(&without_commands(text));
     }
 
     /// Writes workflow commands of vplan's own to standard error: standard output may hold a
@@ -148,11 +147,8 @@ impl Terminal {
 
     /// Shows why vplan stopped.
     pub fn failure(&self, failure: &Failure) {
-        self.note(&render::diagnostic::failure(
-            failure,
-            self.color_stderr,
-            self.width,
-        ));
+        let text = render::diagnostic::failure(failure, self.color_stderr, self.width);
+        self.note(&text);
     }
 
     /// The exit code, once everything is written.
@@ -187,13 +183,16 @@ impl Observer for Terminal {
     }
 
     fn mended(&self, path: &RepoPath, found: &LockFile) {
-        let shown = render::diagnostic::diagnostics(
-            &found.sources,
-            &found.diagnostics,
-            self.color_stderr,
-            self.width,
+        let LockFile {
+            sources,
+            diagnostics,
+            ..
+        } = found;
+        let (color, width) = (self.color_stderr, self.width);
+        Terminal::note(
+            self,
+            &diagnostic::diagnostics(sources, diagnostics, color, width),
         );
-        Terminal::note(self, &shown);
         Terminal::note(self, &format!("note: the lock `{path}` is mended\n"));
     }
 

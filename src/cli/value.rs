@@ -16,9 +16,8 @@ pub(super) fn one_of<T>(words: &'static Words<T>) -> impl TypedValueParser<Value
 where
     T: Clone + Send + Sync + 'static,
 {
-    let known = words
-        .iter()
-        .map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    let value = |(word, help, _): &(_, _, T)| PossibleValue::new(*word).help(*help);
+    let known = words.iter().map(value);
     PossibleValuesParser::new(known).try_map(|word| {
         let found = words.iter().find(|(known, ..)| *known == word);
         found

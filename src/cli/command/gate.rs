@@ -159,39 +159,29 @@ fn reset(global: &Global, args: &ResetArgs, terminal: &Terminal) -> Result<u8, F
     } else {
         file.change(PATIENCE, |ledger| {
             let mut next = ledger.clone();
-            let mut reset: Vec<String> = args
-                .subject
-                .iter()
-                .filter(|s| next.reset(s))
-                .cloned()
-                .collect();
-            // An empty result is what was requested, but perhaps not what was meant.
-            for unknown in args
-                .subject
-                .iter()
-                .filter(|s| ledger.entry(s).is_none())
-                .map(|s| unknown(ledger, s))
-            {
-                terminal.note(&format!(
-                    "note: {}; {}\n",
-                    unknown.message,
-                    unknown.help.unwrap_or_default()
-                ));
+            let mut reset = Vec::new();
+            for subject in &args.subject {
+                if next.reset(subject) {
+                    reset.push(subject.clone());
+                } else if ledger.entry(subject).is_none() {
+                    // An empty result is what was requested, but perhaps not what was meant.
+                    let Failure { message, help, .. } = unknown(ledger, subject);
+                    terminal.note(&format!("note: {message}; {}\n", help.unwrap_or_default()));
+                }
             }
             reset.sort();
             Ok::<_, Failure>((next, reset))
         })?
     };
-    if format == Format::Json {
-        terminal.print_document(&Forgotten { reset });
-    } else if !terminal.quiet {
-        let names: Vec<String> = reset.iter().map(|s| format!("`{}`", visible(s))).collect();
-        let what = if names.is_empty() {
-            "nothing to forget".to_owned()
+    let forgotten = Forgotten { reset };
+    answer(terminal, format, &versioned(&forgotten), || {
+        let names = forgotten.reset.iter().map(|s| format!("`{}`", visible(s)));
+        let names: Vec<String> = names.collect();
+        if names.is_empty() {
+            "nothing to forget\n".to_owned()
         } else {
-            format!("forgot {}", names.join(", "))
-        };
-        terminal.say(&format!("{what}\n"));
-    }
+            format!("forgot {}\n", names.join(", "))
+        }
+    });
     Ok(Exit::Success.code())
 }

@@ -73,10 +73,8 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     if let Ok(Some(vault)) = global.engine().kept_vault(&site)
         && !args.dry_run
     {
-        collected
-            .removed
-            .iter()
-            .for_each(|(id, _)| vault.forget(id));
+        let removed = collected.removed.iter();
+        removed.for_each(|(id, _)| vault.forget(id));
     }
     let document = GcDocument::of(collected, args.dry_run);
     answer(terminal, format, &versioned(&document), || text(&document));
@@ -100,9 +98,8 @@ fn text(document: &GcDocument) -> String {
     let mut text = String::new();
     for run in document.removed.iter().filter(|_| document.dry_run) {
         let (id, size) = (&run.run_id, size(run.bytes));
-        let day = started_at(id)
-            .and_then(|t| t.get(..10).map(str::to_owned))
-            .unwrap_or_default();
+        let began = started_at(id).unwrap_or_default();
+        let day = began.get(..10).unwrap_or_default();
         text.push_str(&format!("  {}  {day}  {size}\n", short(id)));
     }
     for run in &document.kept {
@@ -130,12 +127,8 @@ fn size(bytes: u64) -> String {
         tenths /= 1024;
         unit += 1;
     }
-    format!(
-        "{}.{} {}",
-        tenths / 10,
-        tenths % 10,
-        UNITS.get(unit).copied().unwrap_or_default()
-    )
+    let unit = UNITS.get(unit).copied().unwrap_or_default();
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

@@ -54,19 +54,12 @@ pub(super) fn subcommand(name: Option<&str>) -> Result<clap::Command, Failure> {
     let mut all = CommandLine::command();
     all.build();
     let Some(name) = name else { return Ok(all) };
-    let found = all
-        .get_subcommands()
-        .find(|c| c.get_name() == name)
-        .cloned();
-    found.ok_or_else(|| {
+    let found = all.get_subcommands().find(|c| c.get_name() == name);
+    found.cloned().ok_or_else(|| {
         let commands = all.get_subcommands().map(clap::Command::get_name);
         let names = commands.chain(TOPICS.iter().map(|(topic, _)| *topic));
         let help = suggest(name, names, "`vplan help` lists them all");
-        let shown = vplan_base::word::visible(name);
-        Failure::usage(
-            "vplan::usage::unknown_topic",
-            format!("there is no command or topic `{shown}`"),
-        )
-        .help(help)
+        let message = format!("there is no command or topic `{}`", visible(name));
+        Failure::usage("vplan::usage::unknown_topic", message).help(help)
     })
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use vplan_engine::merged::CannotMerge;
 use vplan_engine::saved::{read_division, read_plan};
 use vplan_run::merge::{MergeRequest, Merged};
+use vplan_run::report::SavedPlan;
 use vplan_run::verdict::Require;
 
 /// `vplan merge`
@@ -99,20 +100,15 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
             text.push_str(&format!("  {name}: {verdict} in {time} ({run})\n"));
         }
     }
-    if let Some(saved) = report
-        .saved_plan
-        .as_ref()
-        .filter(|s| s.as_is || !s.drift.is_empty())
-    {
+    let differs = |s: &&SavedPlan| s.as_is || !s.drift.is_empty();
+    if let Some(saved) = report.saved_plan.as_ref().filter(differs) {
         let how = if saved.as_is {
             "without a contract".to_owned()
         } else {
             format!("with drift in {}", count(saved.drift.len(), "field"))
         };
-        text.push_str(&format!(
-            "  {} a saved plan ran {how}\n",
-            paint(color, Tone::Warn, "!")
-        ));
+        let sign = paint(color, Tone::Warn, "!");
+        text.push_str(&format!("  {sign} a saved plan ran {how}\n"));
     }
     let seen = BTreeMap::new();
     let look = render::report::Look {

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::canon::Digest;
 use vplan_base::inert::kdl_without_commands;
+use vplan_base::word::framed;
 use vplan_base::word::visible_path;
 use vplan_engine::propose::Asking;
 use vplan_os::files;
@@ -50,13 +51,17 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
             file: visible_path(path),
             steps: plan.steps.len(),
         };
-        if global.format == Some(Format::Json) {
-            terminal.print_document(&written);
-        } else if !terminal.quiet {
-            let digest = written.digest.map_or(String::new(), |d| format!(" {d}"));
-            let steps = count(written.steps, "step");
-            terminal.say(&format!("{}: {steps},{digest}\n", written.file));
-        }
+        let json = global.format.filter(|f| *f == Format::Json);
+        answer(
+            terminal,
+            json.unwrap_or(Format::Text),
+            &versioned(&written),
+            || {
+                let digest = framed(" ", written.digest, "");
+                let steps = count(written.steps, "step");
+                format!("{}: {steps},{digest}\n", written.file)
+            },
+        );
         return Ok(Exit::Success.code());
     }
     match format {
@@ -65,15 +70,12 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         Format::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
         Format::Kdl => terminal.print(&kdl_without_commands(&to_kdl(&plan))),
         _ => {
-            let style = Colors(terminal.color);
-            terminal.say(&explain_text(
-                &plan,
-                &Options {
-                    style: &style,
-                    width: terminal.width,
-                    ..Options::default()
-                },
-            ));
+            let options = Options {
+                style: &Colors(terminal.color),
+                width: terminal.width,
+                ..Options::default()
+            };
+            terminal.say(&explain_text(&plan, &options));
         }
     }
     // The process ends here; to give back its memory piece by piece would only take time.
@@ -134,8 +136,7 @@ fn divide(
             let mut text = divided(&plan, &division, &expected, &told);
             if let Some(path) = &args.output {
                 let name = visible_path(path);
-                let digest = division.digest.as_ref();
-                let digest = digest.map_or(String::new(), |d| format!(" {d}"));
+                let digest = framed(" ", division.digest.as_ref(), "");
                 text.push_str(&format!("{name}:{digest}\n"));
             }
             terminal.say(&text);
@@ -191,10 +192,8 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
         Some(Format::Json) if form == Form::Json => {}
         Some(Format::Kdl) if form == Form::Kdl => {}
         Some(_) => {
-            return refuse(
-                format!("`--format` says something else than the ending of `{name}`"),
-                "leave out `--format`",
-            );
+            let message = format!("`--format` says something else than the ending of `{name}`");
+            return refuse(message, "leave out `--format`");
         }
     }
     match std::path::Path::symlink_metadata(path) {
@@ -214,10 +213,7 @@ fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
 
 fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     files::replace(path, text.as_bytes()).map_err(|e| {
-        let name = visible_path(path);
-        Failure::usage(
-            "vplan::usage::output",
-            format!("`{name}` cannot be written: {e}"),
-        )
+        let message = format!("`{}` cannot be written: {e}", visible_path(path));
+        Failure::usage("vplan::usage::output", message)
     })
 }

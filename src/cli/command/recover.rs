@@ -73,14 +73,11 @@ fn from_list(site: &Site, args: &Recover) -> Result<(Plan, Vec<recover::Failure>
     let mut failures = Vec::new();
     for number in &args.failed {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
-        let Some((index, step)) =
-            (number.checked_sub(1)).and_then(|n| plan.numbered_steps().nth(n))
-        else {
-            return Err(usage(format!(
-                "there is no command {number}, only {}",
-                commands.len()
-            )));
-        };
+        let found = (number.checked_sub(1)).and_then(|n| plan.numbered_steps().nth(n));
+        let (index, step) = found.ok_or_else(|| {
+            let all = commands.len();
+            usage(format!("there is no command {number}, only {all}"))
+        })?;
         failures.push(match code {
             Some(code) => bare::reported_failure(number, code),
             None => {
@@ -125,15 +122,11 @@ fn from_files(
 ) -> Result<(Plan, Vec<recover::Failure>), Failure> {
     use std::os::unix::ffi::OsStrExt as _;
     let wrong = |path: &Path, why: String| {
-        Failure::usage(
-            "vplan::usage::recover",
-            format!("`{}`: {why}", visible_path(path)),
-        )
+        let message = format!("`{}`: {why}", visible_path(path));
+        Failure::usage("vplan::usage::recover", message)
     };
-    let plan = read_plan_as(
-        plan_path,
-        Form::of_name(plan_path.as_os_str().as_bytes()).unwrap_or(Form::Json),
-    )?;
+    let form = Form::of_name(plan_path.as_os_str().as_bytes());
+    let plan = read_plan_as(plan_path, form.unwrap_or(Form::Json))?;
     let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
         wrong(failure_path, "is no failure".to_owned())
             .help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
@@ -142,23 +135,21 @@ fn from_files(
         OneOrMany::One(one) => vec![one],
         OneOrMany::Many(many) => many,
     };
-    if let Some(unknown) = named
-        .iter()
-        .find(|n| plan.steps.iter().all(|s| s.id != n.step))
-    {
-        return Err(wrong(
-            failure_path,
-            format!("the plan has no step `{}`", visible(&unknown.step)),
-        ));
+    let is_unknown = |n: &&Named| plan.steps.iter().all(|s| s.id != n.step);
+    if let Some(unknown) = named.iter().find(is_unknown) {
+        let why = format!("the plan has no step `{}`", visible(&unknown.step));
+        return Err(wrong(failure_path, why));
     }
-    let failures = named
-        .into_iter()
-        .map(|n| recover::Failure {
-            step: n.step,
-            code: n.code,
-            rule: n.rule,
-            evidence: n.evidence,
-        })
-        .collect();
-    Ok((plan, failures))
+    let failure = |Named {
+                       step,
+                       code,
+                       evidence,
+                       rule,
+                   }| recover::Failure {
+        step,
+        code,
+        rule,
+        evidence,
+    };
+    Ok((plan, named.into_iter().map(failure).collect()))
 }

@@ -6,6 +6,7 @@ mod documents;
 mod shape;
 
 use super::prelude::*;
+use crate::render::style::widest;
 use documents::{ALL, Kind, List, SchemaEntry};
 use vplan_base::nearest::suggest;
 
@@ -42,23 +43,16 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
             });
         }
         None if format == Format::Json => {
-            let schemas = ALL
-                .iter()
-                .map(|k| SchemaEntry {
-                    about: k.about,
-                    by: k.by,
-                    name: k.name,
-                })
-                .collect();
+            let entry = |&Kind {
+                             about, by, name, ..
+                         }: &Kind| SchemaEntry { about, by, name };
+            let schemas = ALL.iter().map(entry).collect();
             terminal.print_document(&List { schemas });
         }
         None => {
-            let width = ALL.iter().map(|k| k.name.len()).max().unwrap_or(0);
-            terminal.print(
-                &ALL.iter()
-                    .map(|k| format!("{:width$}  {}\n", k.name, k.about))
-                    .collect::<String>(),
-            );
+            let width = widest(ALL.iter().map(|k| k.name));
+            let line = |k: &Kind| format!("{:width$}  {}\n", k.name, k.about);
+            terminal.print(&ALL.iter().map(line).collect::<String>());
         }
     }
     Ok(Exit::Success.code())
@@ -66,14 +60,12 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
 
 /// The document of that name, or what the command of that name prints.
 fn find(name: &str) -> Result<&'static Kind, Failure> {
-    let found = ALL
-        .iter()
-        .find(|k| k.name == name)
-        .or_else(|| ALL.iter().find(|k| k.by.contains(&name)));
-    found.ok_or_else(|| {
+    let by_command = || ALL.iter().find(|k| k.by.contains(&name));
+    let found = ALL.iter().find(|k| k.name == name);
+    found.or_else(by_command).ok_or_else(|| {
         let names = ALL
             .iter()
-            .flat_map(|k| std::iter::once(k.name).chain(k.by.iter().copied()));
+            .flat_map(|k| [k.name].into_iter().chain(k.by.iter().copied()));
         let help = suggest(name, names, "`vplan schema` lists them");
         let message = format!("no document is called `{}`", visible(name));
         Failure::usage("vplan::usage::unknown_schema", message).help(help)

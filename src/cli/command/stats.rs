@@ -3,7 +3,9 @@
 use super::prelude::*;
 use crate::history::{Records, ids, open};
 use crate::render::style::{Tone, count, cut, duration, paint};
+use crate::render::style::{tone, widest};
 use vplan_base::nearest::suggest;
+use vplan_base::word::text_if;
 use vplan_run::past::{CheckStats, short};
 
 /// `vplan stats`
@@ -41,11 +43,8 @@ pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Fai
     let format = format(global, &[Format::Text, Format::Json])?;
     let (_, history) = open(global, &args.records)?;
     let mut ids = ids(&history)?;
-    ids.truncate(
-        args.last
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(usize::MAX),
-    );
+    let last = args.last.and_then(|n| usize::try_from(n).ok());
+    ids.truncate(last.unwrap_or(usize::MAX));
     let mut checks = history.tally(&ids).checks();
     if let Some(name) = &args.check {
         let known = checks.iter().map(|c| c.id.as_str());
@@ -79,12 +78,7 @@ fn text(document: &StatsDocument, terminal: &Terminal) -> String {
     } else {
         40
     };
-    let width = checks
-        .iter()
-        .map(|c| visible(&c.id).chars().count())
-        .max()
-        .unwrap_or(0)
-        .clamp(5, most.max(5));
+    let width = widest(checks.iter().map(|c| visible(&c.id))).clamp(5, most.max(5));
     let mut out = String::new();
     if !narrow {
         let head = format!(
@@ -107,19 +101,11 @@ fn row(check: &CheckStats, width: usize, narrow: bool, color: bool) -> String {
         0 => ["-".to_owned(), "-".to_owned()],
         _ => [percent(check.pass_permille), percent(check.flaky_permille)],
     };
-    let tone = if check.failed == 0 {
-        Tone::Good
-    } else {
-        Tone::Bad
-    };
+    let tone = tone(check.failed == 0);
     let [median, p95, longest] = [check.median_ms, check.p95_ms, check.max_ms].map(duration);
     let last = check.last_failure.as_ref().map_or_else(String::new, |f| {
-        let day = f
-            .started_at
-            .as_deref()
-            .and_then(|t| t.get(..10))
-            .unwrap_or_default();
-        format!("{} {}", visible(day), short(&f.run_id))
+        let day = f.started_at.as_deref().and_then(|t| t.get(..10));
+        format!("{} {}", visible(day.unwrap_or_default()), short(&f.run_id))
     });
     if !narrow {
         let passed = paint(color, tone, &format!("{passed:>7}"));
@@ -131,11 +117,7 @@ fn row(check: &CheckStats, width: usize, narrow: bool, color: bool) -> String {
     }
     let (id, passed) = (paint(color, Tone::Strong, &id), paint(color, tone, &passed));
     let runs = count(usize::try_from(check.runs).unwrap_or(0), "run");
-    let failed = if last.is_empty() {
-        last
-    } else {
-        format!("  failed {last}\n")
-    };
+    let failed = text_if(!last.is_empty(), || format!("  failed {last}\n"));
     format!(
         "{id}\n  {passed} of {runs} passed\n  {flaky} flaky\n  {median} / {p95} / {longest}\n{failed}"
     )

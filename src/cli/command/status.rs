@@ -93,11 +93,9 @@ impl StatusRequestArgs {
             boundaries: request::boundaries(self.milestone_end, self.run_end, self.last),
             min_tier: self.min_tier,
             contract_from: self.contract_from.clone(),
-            changes: if self.all {
-                Some(ChangeSource::All)
-            } else {
-                let base = self.base.as_deref().map(request::base);
-                base.map(ChangeSource::Base)
+            changes: match &self.base {
+                _ if self.all => Some(ChangeSource::All),
+                base => base.as_deref().map(request::base).map(ChangeSource::Base),
             },
             subject: self.subject.clone(),
             allow_contract_change: self.allow_contract_change.clone(),
@@ -131,9 +129,8 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
     };
     let engine = global.engine().with_observer(terminal);
     let standing = tree_status(&engine, &args.request.request(), &found)?;
-    let report = finished
-        .as_ref()
-        .and_then(|run| history.report(&run.run_id).ok()?);
+    let ended = finished.as_ref();
+    let report = ended.and_then(|run| history.report(&run.run_id).ok()?);
     let verified = standing.answer == VerifiedAnswer::Verified;
     let exit = Exit::Incomplete.when(args.require.is_some() && !verified);
     if format == Format::Json {
@@ -144,9 +141,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
             latest_finished: finished.as_ref(),
             nothing_applies: standing.nothing_applies,
             run: latest.as_ref().map(|(run, _)| run),
-            tree: report
-                .as_ref()
-                .zip(present.as_ref())
+            tree: (report.as_ref().zip(present.as_ref()))
                 .and_then(|(report, present)| tree(&history, report, present)),
             verified,
             verified_by: standing.by.as_deref(),

@@ -1,6 +1,7 @@
 //! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
 use super::prelude::*;
+use crate::render::style::widest;
 use vplan_front::std::{SHIPPED, Shipped, find, newest};
 
 /// `vplan std`
@@ -55,7 +56,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         if format == Format::Json {
             terminal.print_document(&List { contracts: all });
         } else {
-            let width = all.iter().map(|e| e.import.len()).max().unwrap_or(0);
+            let width = widest(all.iter().map(|e| &e.import));
             let line = |e: &ShippedContract| format!("{:width$}  {}\n", e.import, e.description);
             terminal.print(&all.iter().map(line).collect::<String>());
         }
@@ -79,9 +80,8 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
     if format == Format::Json {
-        terminal.print_document(&List {
-            contracts: vec![entry(shipped, true)],
-        });
+        let contracts = vec![entry(shipped, true)];
+        terminal.print_document(&List { contracts });
     } else {
         terminal.print(shipped.text);
     }

@@ -12,6 +12,7 @@ use vplan_contract::Contract;
 use vplan_contract::expect::Expect;
 use vplan_engine::failure::invalid;
 use vplan_plan::expectation::coverage::Coverage;
+use vplan_plan::expectation::coverage::Item;
 use vplan_plan::expectation::{Examiner, Verdict};
 use vplan_repo::cases::{CaseError, Cases, Shelf};
 
@@ -75,11 +76,8 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
             }
         }
     };
-    let verdicts = if args.list {
-        Vec::new()
-    } else {
-        cases.iter().map(evaluate).collect()
-    };
+    let evaluated = cases.iter().filter(|_| !args.list);
+    let verdicts: Vec<Verdict> = evaluated.map(evaluate).collect();
     let expects: Vec<Expect> = cases.into_iter().map(|(expect, _)| expect).collect();
     let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
     let results = Results {
@@ -93,12 +91,15 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     match format {
         Format::Json => terminal.print_document(&json::document(&results)),
         Format::Junit => terminal.print(&junit::document(&results)),
-        _ => terminal.say(&text::page(
-            &results,
-            terminal.quiet,
-            terminal.color,
-            terminal.width,
-        )),
+        _ => {
+            let Terminal {
+                quiet,
+                color,
+                width,
+                ..
+            } = *terminal;
+            terminal.say(&text::page(&results, quiet, color, width));
+        }
     }
     if args.list {
         return Ok(Exit::Success.code());
@@ -174,9 +175,8 @@ fn gather(
         ));
     }
     let plain = cases.expects.into_iter().map(|expect| (expect, None));
-    let of_folders = of_folders
-        .into_iter()
-        .map(|case| (case.expect, Some(case.contract)));
+    let of_folders = of_folders.into_iter();
+    let of_folders = of_folders.map(|case| (case.expect, Some(case.contract)));
     Ok(plain.chain(of_folders).collect())
 }
 
@@ -190,16 +190,14 @@ fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, 
         return Ok(cases);
     }
     shelf.named(&args.files, sources).map_err(|error| {
-        let help = match &error {
-            CaseError::Outside(_) => {
-                "name a file with tests of the contract, relative to the current directory"
-                    .to_owned()
-            }
+        let failure = Failure::usage("vplan::test::file", error.to_string());
+        match &error {
+            CaseError::Outside(_) => failure
+                .help("name a file with tests of the contract, relative to the current directory"),
             CaseError::Other { contract, .. } => {
-                format!("run its tests with `--contract {contract}`")
+                failure.help(format!("run its tests with `--contract {contract}`"))
             }
-        };
-        Failure::usage("vplan::test::file", error.to_string()).help(help)
+        }
     })
 }
 
@@ -211,22 +209,13 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
     if total.covered * 100 >= least * total.total {
         return Ok(Exit::Success.code());
     }
-    let mut missing: Vec<String> = results
-        .coverage
-        .uncovered
-        .iter()
-        .take(NAMED)
-        .map(|i| {
-            format!(
-                "`{}` ({}:{}, {})",
-                visible(&i.name),
-                visible(&i.file),
-                i.line,
-                i.never
-            )
-        })
-        .collect();
-    let more = results.coverage.uncovered.len().saturating_sub(NAMED);
+    let uncovered = &results.coverage.uncovered;
+    let item = |i: &Item| {
+        let (name, file) = (visible(&i.name), visible(&i.file));
+        format!("`{name}` ({file}:{}, {})", i.line, i.never)
+    };
+    let mut missing: Vec<String> = uncovered.iter().take(NAMED).map(item).collect();
+    let more = uncovered.len().saturating_sub(NAMED);
     if more > 0 {
         missing.push(format!("and {more} more"));
     }

@@ -5,6 +5,7 @@ use super::help::TOUR;
 use super::prelude::*;
 use crate::render::style::{Tone, paint};
 use vplan_base::inert::inert;
+use vplan_base::word::framed;
 use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
 
 /// A piece of the page.
@@ -22,19 +23,16 @@ enum Part {
 /// A program is missing, or a command ends otherwise than the page says (exit 5).
 pub fn run(terminal: &Terminal) -> Result<u8, Failure> {
     let parts = parts(TOUR);
-    let commands: Vec<Typed> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Command { typed, .. } => Some(typed.clone()),
-            Part::Prose(_) => None,
-        })
-        .collect();
+    let typed = |part: &Part| match part {
+        Part::Command { typed, .. } => Some(typed.clone()),
+        Part::Prose(_) => None,
+    };
+    let commands: Vec<Typed> = parts.iter().filter_map(typed).collect();
     let mut rest = parts.iter();
     let ended = run_session(&commands, &mut |progress| match progress {
         Progress::Begins(_) => print_up_to_command(&mut rest, terminal),
         Progress::Ended(text, exit) => {
-            let exit = exit.filter(|code| *code != 0);
-            let exit = exit.map_or_else(String::new, |code| format!("[exit {code}]\n"));
+            let exit = framed("[exit ", exit.filter(|code| *code != 0), "]\n");
             terminal.say(&(lines(&inert(text)) + &exit));
         }
     });
@@ -72,12 +70,8 @@ fn failed(error: &SessionError) -> Failure {
 
 /// Returns text that ends with the end of a line.
 fn lines(text: &str) -> String {
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    format!("{text}{end}")
+    let is_whole = text.is_empty() || text.ends_with('\n');
+    format!("{text}{}", if is_whole { "" } else { "\n" })
 }
 
 /// Prints the page up to the next command, and that.

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::history::{NAMES, Records, open, pick};
+use crate::render::style::tone;
 use crate::render::style::{Tone, paint};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -73,12 +74,10 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
         if path.is_dir() {
             return Ok((site, path.to_owned(), path.join(REPORT)));
         }
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        let folder = if folder.as_os_str().is_empty() {
-            PathBuf::from(".")
-        } else {
-            folder
-        };
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
         return Ok((site, folder, path.to_owned()));
     }
     let (site, history) = open(global, &args.records)?;
@@ -89,13 +88,10 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
         && error.kind() == io::ErrorKind::NotFound
     {
         let state = history.past(&id).summary().word();
-        let message = format!("the run {} has no report: it is {state}", short(&id));
-        return Err(
-            Failure::usage("vplan::records::no_report", message).help(format!(
-                "`vplan details {}` shows what is known of it",
-                short(&id)
-            )),
-        );
+        let run = short(&id);
+        let message = format!("the run {run} has no report: it is {state}");
+        let help = format!("`vplan details {run}` shows what is known of it");
+        return Err(Failure::usage("vplan::records::no_report", message).help(help));
     }
     Ok((site, folder, file))
 }
@@ -109,25 +105,17 @@ fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -
             Holds::No => ("✗", Tone::Bad),
             Holds::Unknown => ("?", Tone::Warn),
         };
-        let name = if aspect.aspect == "exitCode" {
-            "exit code"
-        } else {
-            aspect.aspect
+        let name = match aspect.aspect {
+            "exitCode" => "exit code",
+            name => name,
         };
-        out.push_str(&format!(
-            "  {} {name}: {}\n",
-            paint(color, tone, sign),
-            visible(&aspect.message)
-        ));
+        let (sign, message) = (paint(color, tone, sign), visible(&aspect.message));
+        out.push_str(&format!("  {sign} {name}: {message}\n"));
     }
     let run = short(&report.run_id);
     let verdict = report.verdict.name().replace('_', " ");
-    let (word, tone) = if holds {
-        ("holds", Tone::Good)
-    } else {
-        ("does not hold", Tone::Bad)
-    };
-    let what = format!("the report of the run {} ({verdict})", visible(run));
-    out.push_str(&format!("\n{what} {}\n", paint(color, tone, word)));
-    out
+    let word = if holds { "holds" } else { "does not hold" };
+    let word = paint(color, tone(holds), word);
+    let run = visible(run);
+    out + &format!("\nthe report of the run {run} ({verdict}) {word}\n")
 }

@@ -6,6 +6,7 @@ use miette::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use vplan_base::diagnostic::Label;
 use vplan_base::diagnostic::{Diagnostic, Severity};
 use vplan_base::index::Index as _;
 use vplan_base::source::{Source, Sources};
@@ -40,12 +41,7 @@ impl SourceExcerpt {
         // With an end behind the last line, an empty file has a line too.
         let text = inert_source(source) + "\n";
         let mut lines = vec![0];
-        lines.extend(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, b)| *b == b'\n')
-                .map(|(i, _)| i + 1),
-        );
+        lines.extend(text.match_indices('\n').map(|(i, _)| i + 1));
         // Line number, frame and borders take some columns.
         Self {
             name: visible(source.name()),
@@ -62,19 +58,14 @@ impl SourceExcerpt {
             .saturating_sub(1)
     }
 
-    /// The nearest boundary between characters at or before an offset.
-    fn floor(&self, offset: usize) -> usize {
-        (0..=offset.min(self.text.len()))
-            .rev()
-            .find(|i| self.text.is_char_boundary(*i))
-            .unwrap_or(0)
-    }
-
     /// A span that is no longer than a line has room for: a frame around it is read, not scrolled.
     fn clamp(&self, start: usize, length: usize) -> (usize, usize) {
-        let start = self.floor(start);
-        let end = self.floor(start.saturating_add(length.min(self.room)));
-        (start, end.saturating_sub(start))
+        let start = self.text.floor_char_boundary(start);
+        let end = start.saturating_add(length.min(self.room));
+        (
+            start,
+            self.text.floor_char_boundary(end).saturating_sub(start),
+        )
     }
 }
 
@@ -91,17 +82,14 @@ impl SourceCode for SourceExcerpt {
             self.line(end.saturating_sub(1).max(start)),
         );
         let line_start = self.lines.get(first).copied().unwrap_or(0);
-        let line_end = self
-            .lines
-            .get(last + 1)
-            .map_or(self.text.len(), |next| next - 1);
+        let next = self.lines.get(last + 1);
+        let line_end = next.map_or(self.text.len(), |next| next - 1);
         let (mut from, mut to) = (line_start, line_end);
         if first == last && line_end - line_start > self.room {
             let spare = self.room.saturating_sub(span.len()) / 2;
-            from = self.floor(start.saturating_sub(spare)).max(line_start);
-            to = self
-                .floor(end.saturating_add(spare).max(from + self.room))
-                .min(line_end);
+            let floor = |offset| self.text.floor_char_boundary(offset);
+            from = floor(start.saturating_sub(spare)).max(line_start);
+            to = floor(end.saturating_add(spare).max(from + self.room)).min(line_end);
         }
         if to == line_end {
             // With its end, for what points at that, and for a line of nothing.
@@ -140,12 +128,8 @@ impl miette::Diagnostic for Report<'_> {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        let lines: Vec<String> = self
-            .elsewhere
-            .iter()
-            .cloned()
-            .chain(self.diagnostic.help.as_ref().map(|h| inert(h)))
-            .collect();
+        let help = self.diagnostic.help.as_ref().map(|h| inert(h));
+        let lines: Vec<String> = self.elsewhere.iter().cloned().chain(help).collect();
         (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn std::fmt::Display>)
     }
 
@@ -156,22 +140,18 @@ impl miette::Diagnostic for Report<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let first = self.diagnostic.labels.first()?.place.source;
         let source = self.source?;
-        Some(Box::new(
-            self.diagnostic
-                .labels
-                .iter()
-                .enumerate()
-                .filter(move |(_, l)| l.place.source == first)
-                .map(|(i, l)| {
-                    let span = source.clamp(l.place.span.start, l.place.span.len());
-                    let text = Some(visible(&l.text));
-                    if i == 0 {
-                        LabeledSpan::new_primary_with_span(text, span)
-                    } else {
-                        LabeledSpan::new_with_span(text, span)
-                    }
-                }),
-        ))
+        let labelled = |(i, l): (usize, &Label)| {
+            let span = source.clamp(l.place.span.start, l.place.span.len());
+            let text = Some(visible(&l.text));
+            if i == 0 {
+                LabeledSpan::new_primary_with_span(text, span)
+            } else {
+                LabeledSpan::new_with_span(text, span)
+            }
+        };
+        let labels = self.diagnostic.labels.iter().enumerate();
+        let here = labels.filter(move |(_, l)| l.place.source == first);
+        Some(Box::new(here.map(labelled)))
     }
 }
 
@@ -214,23 +194,19 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
     let handler = handler(color, width);
     let mut out = String::new();
     // Rendering a source costs its length: once a file, not once a message.
-    let texts: Vec<SourceExcerpt> = sources
-        .iter()
-        .map(|(_, s)| SourceExcerpt::new(s, width))
-        .collect();
+    let texts = sources.iter().map(|(_, s)| SourceExcerpt::new(s, width));
+    let texts: Vec<SourceExcerpt> = texts.collect();
     for diagnostic in list.iter().take(SHOWN) {
         let first = diagnostic.labels.first();
         let source = first.and_then(|l| texts.get(l.place.source.position()));
         // The handler fails only when the writer does, and a string does not.
         let elsewhere = elsewhere(sources, diagnostic);
-        let _ = handler.render_report(
-            &mut out,
-            &Report {
-                diagnostic,
-                source,
-                elsewhere,
-            },
-        );
+        let report = Report {
+            diagnostic,
+            source,
+            elsewhere,
+        };
+        let _ = handler.render_report(&mut out, &report);
         out.push('\n');
     }
     if list.len() > SHOWN {
@@ -242,18 +218,12 @@ pub fn diagnostics(sources: &Sources, list: &[Diagnostic], color: bool, width: u
 /// The labels in other files than the first: file, line and remark.
 fn elsewhere(sources: &Sources, diagnostic: &Diagnostic) -> Vec<String> {
     let first = diagnostic.labels.first().map(|l| l.place.source);
-    let other = diagnostic
-        .labels
-        .iter()
-        .filter(|l| Some(l.place.source) != first);
-    let line = |label: &vplan_base::diagnostic::Label| {
-        let name = sources.get(label.place.source).map_or("", Source::name);
-        let text = visible(&label.text);
-        format!(
-            "{}:{}: {text}",
-            visible(name),
-            sources.position(label.place).line
-        )
+    let labels = diagnostic.labels.iter();
+    let other = labels.filter(|l| Some(l.place.source) != first);
+    let line = |label: &Label| {
+        let name = visible(sources.get(label.place.source).map_or("", Source::name));
+        let line = sources.position(label.place).line;
+        format!("{name}:{line}: {}", visible(&label.text))
     };
     other.map(line).collect()
 }
@@ -269,16 +239,11 @@ pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     } else {
         ("", "", "", "")
     };
-    out.push_str(&format!(
-        "{bold}{red}error[{}]{plain}: {}\n",
-        failure.code,
-        inert(&failure.message)
-    ));
+    let (code, message) = (&failure.code, inert(&failure.message));
+    out.push_str(&format!("{bold}{red}error[{code}]{plain}: {message}\n"));
     if let Some(help) = &failure.help {
-        out.push_str(&format!(
-            "  {cyan}help{plain}: {}\n",
-            inert(help).replace('\n', "\n        ")
-        ));
+        let help = inert(help).replace('\n', "\n        ");
+        out.push_str(&format!("  {cyan}help{plain}: {help}\n"));
     }
     out
 }
@@ -324,7 +289,7 @@ enum Weight {
 
 /// The same messages for machines.
 pub fn messages<'a>(sources: &'a Sources, list: &'a [Diagnostic]) -> Vec<Message<'a>> {
-    let spot = |label: &'a vplan_base::diagnostic::Label| {
+    let spot = |label: &'a Label| {
         let position = sources.position(label.place);
         Spot {
             column: position.column,

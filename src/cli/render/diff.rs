@@ -15,12 +15,8 @@ pub fn unified(name: &str, old: &str, (new, became): (&str, &str), color: bool) 
     let mut out = String::new();
     for group in diff.grouped_ops(CONTEXT) {
         if out.is_empty() {
-            out.push_str(&paint(
-                color,
-                Tone::Strong,
-                &format!("--- {shown}\n+++ {shown} ({became})"),
-            ));
-            out.push('\n');
+            let names = format!("--- {shown}\n+++ {shown} ({became})");
+            out.push_str(&(paint(color, Tone::Strong, &names) + "\n"));
         }
         let range = |from: usize, to: usize| match to - from {
             0 => format!("{from},0"),
@@ -30,8 +26,8 @@ pub fn unified(name: &str, old: &str, (new, became): (&str, &str), color: bool) 
         if let (Some(first), Some(last)) = (group.first(), group.last()) {
             let old = range(first.old_range().start, last.old_range().end);
             let new = range(first.new_range().start, last.new_range().end);
-            out.push_str(&paint(color, Tone::Faint, &format!("@@ -{old} +{new} @@")));
-            out.push('\n');
+            let range = format!("@@ -{old} +{new} @@");
+            out.push_str(&(paint(color, Tone::Faint, &range) + "\n"));
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let (sign, tone) = match change.tag() {

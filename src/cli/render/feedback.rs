@@ -6,8 +6,9 @@ use super::style::count;
 use vplan_base::change::Status as Change;
 use vplan_base::inert::{inert, without_commands};
 use vplan_base::word::visible;
+use vplan_base::word::{framed, text_if};
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{FailedTest, Finding, Level};
+use vplan_check::reading::{FailedTest, Finding};
 use vplan_plan::scope::List;
 use vplan_run::feedback::{Excerpt, FailedCheck, Feedback};
 
@@ -150,16 +151,14 @@ fn longest_run(text: &str) -> usize {
 
 fn page(feedback: &Feedback, form: &dyn Form) -> String {
     let left = match feedback.retries_remaining {
-        0 => "no retry left".to_owned(),
-        1 => "1 retry left".to_owned(),
-        n => format!("{n} retries left"),
+        0 => "no retry".to_owned(),
+        n => count(n, "retry"),
     };
     // Without a subject or a loop no round is counted, unless the caller counts them.
-    let rounds = if feedback.rounds_counted || feedback.attempt_number > 1 {
-        format!(" (attempt {}, {left})", feedback.attempt_number)
-    } else {
-        String::new()
-    };
+    let is_counted = feedback.rounds_counted || feedback.attempt_number > 1;
+    let rounds = text_if(is_counted, || {
+        format!(" (attempt {}, {left} left)", feedback.attempt_number)
+    });
     let mut out = form.heading(2, &format!("Verification failed{rounds}"));
     if feedback.failing.len() > 1 {
         let names: Vec<String> = feedback.failing.iter().map(|id| form.inline(id)).collect();
@@ -169,13 +168,8 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
     for caveat in &feedback.caveats {
         out.push_str(&form.item(&format!("note: {}", form.inline(caveat))));
     }
-    out.push_str(&check(
-        &feedback.first(),
-        feedback.status,
-        &feedback.run_id,
-        3,
-        form,
-    ));
+    let (first, status) = (feedback.first(), feedback.status);
+    out.push_str(&check(&first, status, &feedback.run_id, 3, form));
     // What was asked for comes before what is beside it.
     out.push_str(&scope(feedback, form));
     out.push_str(&others(feedback, form));
@@ -191,21 +185,14 @@ fn check(
     level: usize,
     form: &dyn Form,
 ) -> String {
-    let mut out: String = summary(check, status, run, form)
-        .iter()
-        .map(|line| form.item(line))
-        .collect();
-    let lines = |lines: Vec<String>| lines.join("\n");
+    let summary = summary(check, status, run, form);
+    let mut out: String = summary.iter().map(|line| form.item(line)).collect();
+    let findings: Vec<String> = check.diagnostics.iter().map(finding).collect();
+    let tests: Vec<String> = check.failed_tests.iter().map(failed_test).collect();
     for (title, body) in [
-        (
-            "First findings",
-            lines(check.diagnostics.iter().map(finding).collect()),
-        ),
-        (
-            "Failed tests",
-            lines(check.failed_tests.iter().map(failed_test).collect()),
-        ),
-        ("Problems", lines(check.problems.clone())),
+        ("First findings", findings.join("\n")),
+        ("Failed tests", tests.join("\n")),
+        ("Problems", check.problems.join("\n")),
         ("Standard output", excerpt(&check.stdout)),
         ("Standard error", excerpt(&check.stderr)),
     ] {
@@ -227,26 +214,18 @@ fn scope(feedback: &Feedback, form: &dyn Form) -> String {
                 List::Allow => "not in `allow`",
                 List::Deny => "in `deny`",
             };
-            out.push_str(&form.item(&format!(
-                "{}: {list}",
-                form.inline(&visible(file.path.as_bytes()))
-            )));
+            let path = form.inline(&visible(file.path.as_bytes()));
+            out.push_str(&form.item(&format!("{path}: {list}")));
         }
         let shown = u64::try_from(feedback.outside_scope.len()).unwrap_or(u64::MAX);
-        out.push_str(&more(
-            feedback.outside_scope_count.saturating_sub(shown),
-            form,
-        ));
+        let hidden = feedback.outside_scope_count.saturating_sub(shown);
+        out.push_str(&more(hidden, form));
     }
     if !feedback.allowed_paths_needed.is_empty() {
         out.push_str(&form.heading(3, "Paths that the contract's owner could allow"));
         for needed in &feedback.allowed_paths_needed {
-            let words = format!(
-                "{}, which {} works with",
-                form.inline(&needed.path),
-                form.inline(&needed.step_id)
-            );
-            out.push_str(&form.item(&words));
+            let (path, step) = (form.inline(&needed.path), form.inline(&needed.step_id));
+            out.push_str(&form.item(&format!("{path}, which {step} works with")));
         }
     }
     out
@@ -259,15 +238,13 @@ fn others(feedback: &Feedback, form: &dyn Form) -> String {
         out.push_str(&form.heading(3, &format!("Also failed: {}", form.inline(&other.id))));
         out.push_str(&check(other, Some(other.status), &feedback.run_id, 4, form));
     }
-    let hidden = feedback
-        .other_failures_count
-        .saturating_sub(feedback.other_failures.len());
+    let shown = feedback.other_failures.len();
+    let hidden = feedback.other_failures_count.saturating_sub(shown);
     if hidden > 0 {
         out.push_str(&form.heading(3, "Other failures"));
-        let ways = format!(
-            "details of {hidden} more are not shown: {} has those of the check `NAME`",
-            form.inline("vplan feedback --check NAME")
-        );
+        let way = form.inline("vplan feedback --check NAME");
+        let ways =
+            format!("details of {hidden} more are not shown: {way} has those of the check `NAME`");
         out.push_str(&form.item(&ways));
     }
     out
@@ -285,14 +262,11 @@ fn changed(feedback: &Feedback, form: &dyn Form) -> String {
                 Change::Deleted => "deleted",
                 Change::TypeChanged => "type changed",
             };
-            out.push_str(&form.item(&format!(
-                "{how} {}",
-                form.inline(&visible(file.path.as_bytes()))
-            )));
+            let path = form.inline(&visible(file.path.as_bytes()));
+            out.push_str(&form.item(&format!("{how} {path}")));
         }
-        let hidden = feedback
-            .changed_files_count
-            .saturating_sub(feedback.changed_files.len());
+        let shown = feedback.changed_files.len();
+        let hidden = feedback.changed_files_count.saturating_sub(shown);
         out.push_str(&more(u64::try_from(hidden).unwrap_or(u64::MAX), form));
     }
     out
@@ -306,25 +280,18 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
         lines.push(format!("command: {}", form.inline(&check.command)));
     }
     let status = status.filter(|_| check.reason != Some(Cause::Policy));
+    let code = check.failure_code.as_deref();
     let what: Vec<String> = [
         status.map(|s| s.name().replace('_', " ")),
         (!check.detail.is_empty()).then(|| form.inline(&check.detail)),
-        check
-            .failure_code
-            .as_deref()
-            .map(|code| format!("({})", form.inline(code))),
+        code.map(|code| format!("({})", form.inline(code))),
     ]
     .into_iter()
     .flatten()
     .collect();
     lines.push(format!("what happened: {}", what.join(" ")));
     let mut counts = Vec::new();
-    if let Some(tests) = &check.tests {
-        counts.push(format!(
-            "{} passed, {} failed, {} skipped",
-            tests.passed, tests.failed, tests.skipped
-        ));
-    }
+    counts.extend(check.tests.map(|tests| tests.to_string()));
     counts.extend(check.errors.map(|n| count(n, "error")));
     counts.extend(check.warnings.map(|n| count(n, "warning")));
     if !counts.is_empty() {
@@ -337,15 +304,12 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
         lines.push(format!("what to do: {}", form.own(&check.suggestion)));
     }
     if let Some(log) = &check.log {
-        let log = if run.is_empty() {
-            log.clone()
-        } else {
-            format!("{run}/{log}")
+        let log = match run {
+            "" => log.clone(),
+            run => format!("{run}/{log}"),
         };
-        lines.push(format!(
-            "whole output, in the folder of runs: {}",
-            form.inline(&log)
-        ));
+        let log = form.inline(&log);
+        lines.push(format!("whole output, in the folder of runs: {log}"));
     }
     if check.cut {
         let more = if check.id.is_empty() {
@@ -359,11 +323,7 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
 }
 
 fn more(hidden: u64, form: &dyn Form) -> String {
-    if hidden == 0 {
-        String::new()
-    } else {
-        form.item(&format!("and {hidden} more"))
-    }
+    text_if(hidden > 0, || form.item(&format!("and {hidden} more")))
 }
 
 /// A place as compilers write it.
@@ -377,23 +337,16 @@ fn place(file: Option<&str>, line: Option<u64>, column: Option<u64>) -> Option<S
 
 /// A finding as compilers write it, further lines of its message below.
 pub fn finding(finding: &Finding) -> String {
-    let level = match finding.severity {
-        Level::Error => "error",
-        Level::Warning => "warning",
-    };
-    let code = finding
-        .code
-        .as_deref()
-        .map_or(String::new(), |c| format!("[{}]", visible(c)));
-    let place = place(finding.file.as_deref(), finding.line, finding.column)
-        .map_or(String::new(), |p| p + ": ");
+    let level = finding.severity;
+    let code = framed("[", finding.code.as_ref().map(visible), "]");
+    let place = place(finding.file.as_deref(), finding.line, finding.column);
+    let place = framed("", place, ": ");
     format!("{place}{level}{code}: {}", finding.message)
 }
 
 /// A test and, indented, why it failed.
 pub(crate) fn failed_test(test: &FailedTest) -> String {
-    let place =
-        place(test.file.as_deref(), test.line, None).map_or(String::new(), |p| format!(" ({p})"));
+    let place = framed(" (", place(test.file.as_deref(), test.line, None), ")");
     let mut out = format!("{}{place}", visible(&test.name));
     for line in test.message.iter().flat_map(|m| m.trim_end().lines()) {
         out.push_str(&format!("\n    {line}"));

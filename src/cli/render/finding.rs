@@ -5,6 +5,7 @@ use std::path::Path;
 use vplan_base::inert::inert;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::FailureCode;
+use vplan_base::word::framed;
 use vplan_base::word::visible;
 use vplan_check::Severity;
 use vplan_check::reading::Level;
@@ -71,10 +72,9 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
     for (step, record) in plan.steps.iter().zip(&report.steps) {
         let (mut errors, mut warnings) = (0, 0);
         for issue in of_step(step, record, root) {
-            let rank = if issue.level == Level::Error {
-                &mut errors
-            } else {
-                &mut warnings
+            let rank = match issue.level {
+                Level::Error => &mut errors,
+                Level::Warning => &mut warnings,
             };
             ranked.push((issue.level, *rank, issue));
             *rank += 1;
@@ -97,45 +97,36 @@ fn of_step(step: &Step, record: &StepRecord, root: Option<&Path>) -> Vec<Issue> 
     for (at, finding) in record.diagnostics.iter().enumerate() {
         let known = known(at);
         let code = finding.code.as_deref().map(visible);
+        let file = finding.file.as_deref();
         issues.push(Issue {
             known,
             level: of(known, finding.severity),
             message: inert(finding.message.as_bytes()),
-            spot: finding
-                .file
-                .as_deref()
-                .and_then(|f| spot(step, f, finding.line, finding.column, root)),
+            spot: file.and_then(|f| spot(step, f, finding.line, finding.column, root)),
             step: name.to_owned(),
-            title: code
-                .as_ref()
-                .map_or_else(|| name.to_owned(), |code| format!("{name}: {code}")),
+            title: format!("{name}{}", framed(": ", code.as_ref(), "")),
             code,
         });
     }
     for (at, test) in record.failed_tests.iter().enumerate() {
         let known = known(record.diagnostics.len() + at);
         let test_name = visible(&test.name);
-        let why = test.message.as_deref().map_or(String::new(), |m| {
-            format!("\n{}", inert(m.as_bytes()).trim_end())
-        });
+        let why = test.message.as_deref().map(|m| inert(m.as_bytes()));
+        let why = framed("\n", why.as_deref().map(str::trim_end), "");
+        let file = test.file.as_deref();
         issues.push(Issue {
             code: None,
             known,
             level: of(known, Level::Error),
             message: format!("{test_name} failed{why}"),
-            spot: test
-                .file
-                .as_deref()
-                .and_then(|f| spot(step, f, test.line, None, root)),
+            spot: file.and_then(|f| spot(step, f, test.line, None, root)),
             step: name.to_owned(),
             title: format!("{name}: test failed"),
         });
     }
     // A failed step with a place of its own is not listed itself, too.
-    let explained = issues
-        .iter()
-        .any(|i| i.level == level(Level::Error) && i.spot.is_some());
-    if failed && !explained {
+    let explains = |i: &Issue| i.level == level(Level::Error) && i.spot.is_some();
+    if failed && !issues.iter().any(explains) {
         issues.insert(0, itself(step, record, level(Level::Error)));
     }
     issues

@@ -6,6 +6,7 @@ use super::finding::{Issue, issues};
 use super::style::{count, duration, mark};
 use std::path::Path;
 use vplan_base::inert::{inert, without_commands};
+use vplan_base::word::framed;
 use vplan_check::Severity;
 use vplan_check::outcome::Status;
 use vplan_check::reading::Level;
@@ -42,10 +43,9 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
         }
     }
     if !hidden.is_empty() {
-        let message = format!(
-            "{} not shown as annotations; the log and the summary have more",
-            hidden.join(" and ")
-        );
+        let hidden = hidden.join(" and ");
+        let message =
+            format!("{hidden} not shown as annotations; the log and the summary have more");
         out.push_str(&format!("::notice title=vplan::{}\n", data(&message)));
     }
     out
@@ -53,22 +53,17 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
 
 /// The caveats, as annotations without a place.
 fn caveats(caveats: &[Caveat]) -> String {
-    let said = caveat::sorted(caveats)
-        .into_iter()
-        .take(SHOWN)
-        .filter_map(|c| {
-            let command = match c.effect {
-                Effect::Note => return None,
-                Effect::Narrows => "warning",
-                Effect::Incomplete | Effect::Fails => "error",
-            };
-            Some(format!(
-                "::{command} title={}::{}\n",
-                property(c.code.name()),
-                data(&c.for_people())
-            ))
-        });
-    said.collect()
+    let line = |c: &Caveat| {
+        let command = match c.effect {
+            Effect::Note => return None,
+            Effect::Narrows => "warning",
+            Effect::Incomplete | Effect::Fails => "error",
+        };
+        let (title, message) = (property(c.code.name()), data(&c.for_people()));
+        Some(format!("::{command} title={title}::{message}\n"))
+    };
+    let shown = caveat::sorted(caveats).into_iter().take(SHOWN);
+    shown.filter_map(line).collect()
 }
 
 fn annotation(command: &str, issue: &Issue, prefix: &Path) -> String {
@@ -81,14 +76,11 @@ fn annotation(command: &str, issue: &Issue, prefix: &Path) -> String {
     }
     let title: String = issue.title.chars().take(TITLE_CHARS).collect();
     properties.push(format!("title={}", property(&title)));
-    let end = (0..=MESSAGE_BYTES.min(issue.message.len()))
-        .rev()
-        .find(|i| issue.message.is_char_boundary(*i));
-    let message = issue.message.get(..end.unwrap_or(0)).unwrap_or_default();
-    let message = if message.trim().is_empty() {
-        &issue.title
-    } else {
-        message
+    let end = issue.message.floor_char_boundary(MESSAGE_BYTES);
+    let message = issue.message.get(..end).unwrap_or_default();
+    let message = match message.trim() {
+        "" => &issue.title,
+        _ => message,
     };
     format!("::{command} {}::{}\n", properties.join(","), data(message))
 }
@@ -109,25 +101,19 @@ fn property(text: &str) -> String {
 /// The summary of a run: the verdict, every step, what failed first. Ends in a line feed.
 pub fn summary(report: &Report, plan: &Plan) -> String {
     let verdict = report.verdict.name().replace('_', " ");
-    let mut out = format!(
-        "## vplan: {verdict} in {}\n\n",
-        duration(report.duration_ms)
-    );
-    if let Some(reason) = &report.reason {
-        out.push_str(&format!("{}\n\n", feedback::code(reason)));
-    }
+    let time = duration(report.duration_ms);
+    let mut out = format!("## vplan: {verdict} in {time}\n\n");
+    let reason = report.reason.as_deref().map(feedback::code);
+    out.push_str(&framed("", reason, "\n\n"));
     for caveat in caveat::sorted(&report.caveats) {
         out.push_str(&format!("- ! {}\n", feedback::code(&caveat.for_people())));
     }
     if !report.caveats.is_empty() {
         out.push('\n');
     }
-    let mut steps: Vec<(&StepRecord, bool)> = plan
-        .steps
-        .iter()
-        .zip(&report.steps)
-        .map(|(step, record)| (record, step.severity == Severity::Warning))
-        .collect();
+    let steps = plan.steps.iter().zip(&report.steps);
+    let steps = steps.map(|(step, record)| (record, step.severity == Severity::Warning));
+    let mut steps: Vec<(&StepRecord, bool)> = steps.collect();
     steps.sort_by_key(|(record, warning)| match record.status {
         status if status.is_failure() => usize::from(*warning),
         Status::NotRun | Status::Skipped => 2,
@@ -141,10 +127,8 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
         out.push_str(&format!("- and {} more\n", steps.len() - LISTED));
     }
     for rewrite in &report.rewrites {
-        out.push_str(&format!(
-            "- ↻ plan repaired by {}\n",
-            feedback::code(&rewrite.recovery_rule)
-        ));
+        let rule = feedback::code(&rewrite.recovery_rule);
+        out.push_str(&format!("- ↻ plan repaired by {rule}\n"));
     }
     if let Some(told) = &report.feedback {
         out.push('\n');
@@ -156,20 +140,13 @@ pub fn summary(report: &Report, plan: &Plan) -> String {
 
 /// Returns the line about the end of a step.
 fn line(record: &StepRecord, warning: bool) -> String {
-    let sign = if record.status.is_failure() && warning {
-        "!"
-    } else {
-        mark(record.status).0
+    let sign = match record.status {
+        status if status.is_failure() && warning => "!",
+        status => mark(status).0,
     };
-    let time = if record.tries > 0 {
-        format!(" ({})", duration(record.duration_ms))
-    } else {
-        String::new()
-    };
-    let what = match &record.detail {
-        Some(detail) => format!(": {}", feedback::code(detail)),
-        None => String::new(),
-    };
+    let time = (record.tries > 0).then(|| duration(record.duration_ms));
+    let time = framed(" (", time, ")");
+    let what = framed(": ", record.detail.as_deref().map(feedback::code), "");
     format!("- {sign} {}{what}{time}\n", feedback::code(&record.id))
 }
 

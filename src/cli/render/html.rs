@@ -9,7 +9,6 @@ mod foreign;
 mod matrix;
 mod trend;
 
-use super::report::verifies;
 use super::style::{count, duration};
 use foreign::{lines, text, when};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +16,7 @@ use std::fmt::Write as _;
 use vplan_base::canon::Digest;
 use vplan_base::inert::inert;
 use vplan_base::word::encode_base64;
+use vplan_base::word::{framed, text_if};
 use vplan_check::Severity;
 use vplan_check::outcome::Status;
 use vplan_check::reading::{Finding, Level};
@@ -28,6 +28,7 @@ use vplan_plan::{Coverage, Plan, Step};
 use vplan_run::past::{self, Summary};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
+use vplan_run::stop::verifies;
 
 /// The most bytes of a step's log on the page: its beginning and its end.
 pub(crate) const LOG_SHOWN: usize = 64 << 10;
@@ -176,11 +177,8 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
     ];
     facts.extend(rounds);
     facts.extend(record.started_at.as_deref().map(|at| ("started", when(at))));
-    facts.extend(
-        plan.contract
-            .as_ref()
-            .map(|c| ("contract", c.path.to_string())),
-    );
+    let contract = plan.contract.as_ref();
+    facts.extend(contract.map(|c| ("contract", c.path.to_string())));
     out.push_str("<dl>\n");
     for (name, value) in facts {
         let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
@@ -233,14 +231,8 @@ fn notes(out: &mut String, report: &Report) {
 /// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers
 /// look the same everywhere.
 fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
-    let whole = record
-        .tries
-        .iter()
-        .map(|t| t.to.unwrap_or(t.from))
-        .chain([report.duration_ms])
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let ends = record.tries.iter().map(|t| t.to.unwrap_or(t.from));
+    let whole = ends.fold(report.duration_ms.max(1), u64::max);
     let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
     for one in &record.tries {
         tries.entry(&one.id).or_default().push(one);
@@ -248,20 +240,14 @@ fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     if tries.is_empty() {
         return;
     }
-    let _ = write!(
-        out,
-        "<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n"
-    );
+    out.push_str("<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n");
     let warnings = warnings(plan);
     let kind_of = |id: &str| {
         let step = report.steps.iter().find(|s| s.id == id);
         step.map_or("off", |s| kind(s.status, warnings.contains(id)))
     };
-    let gone = record
-        .tries
-        .iter()
-        .map(|t| t.id.as_str())
-        .filter(|id| !report.steps.iter().any(|s| s.id == *id));
+    let tried = record.tries.iter().map(|t| t.id.as_str());
+    let gone = tried.filter(|id| !report.steps.iter().any(|s| s.id == *id));
     let gone: BTreeSet<&str> = gone.collect();
     let ids = report.steps.iter().map(|s| s.id.as_str()).chain(gone);
     for (index, id) in ids.enumerate() {
@@ -293,11 +279,8 @@ fn bar(out: &mut String, one: &Try, whole: u64) {
     let took = one.to.map_or("no end".to_owned(), |to| {
         duration(to.saturating_sub(one.from))
     });
-    let title = format!(
-        "try {}: {took}, {}",
-        one.attempt,
-        one.status.map_or("interrupted", Status::name)
-    );
+    let end = one.status.map_or("interrupted", Status::name);
+    let title = format!("try {}: {took}, {end}", one.attempt);
     // Short ones stay visible.
     let width = to.saturating_sub(from).max(40);
     let _ = write!(
@@ -335,11 +318,8 @@ fn rewrites(out: &mut String, report: &Report) {
         let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
         for (name, list) in [("before", before), ("after", after)] {
             let lines: Vec<String> = list.iter().map(|c| text(c)).collect();
-            let _ = writeln!(
-                out,
-                "<h4>{name}</h4><pre tabindex=\"0\">{}</pre>",
-                lines.join("\n")
-            );
+            let lines = lines.join("\n");
+            let _ = writeln!(out, "<h4>{name}</h4><pre tabindex=\"0\">{lines}</pre>");
         }
     }
     out.push_str("</section>\n");
@@ -352,11 +332,8 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     // The room for logs goes to what is looked at first.
     let mut shown: BTreeMap<usize, String> = BTreeMap::new();
     let order = |failures: bool| {
-        report
-            .steps
-            .iter()
-            .enumerate()
-            .filter(move |(_, s)| s.status.is_failure() == failures)
+        let steps = report.steps.iter().enumerate();
+        steps.filter(move |(_, s)| s.status.is_failure() == failures)
     };
     for (index, step) in order(true).chain(order(false)) {
         let Some(log) = record.logs.get(&step.id) else {
@@ -369,13 +346,8 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
         }
     }
     for (index, step) in report.steps.iter().enumerate() {
-        self::step(
-            out,
-            index,
-            step,
-            planned.get(step.id.as_str()).copied(),
-            shown.get(&index),
-        );
+        let planned = planned.get(step.id.as_str()).copied();
+        self::step(out, index, step, planned, shown.get(&index));
     }
     if !report.superseded.is_empty() {
         out.push_str("<h3>earlier evidence that no longer counts</h3>\n");
@@ -393,16 +365,9 @@ fn step(
     step: Option<&Step>,
     log: Option<&String>,
 ) {
-    let open = if record.status.is_failure() {
-        " open"
-    } else {
-        ""
-    };
-    let time = if record.tries > 0 {
-        duration(record.duration_ms)
-    } else {
-        String::new()
-    };
+    let is_failure = record.status.is_failure();
+    let open = if is_failure { " open" } else { "" };
+    let time = text_if(record.tries > 0, || duration(record.duration_ms));
     let is_warning = step.is_some_and(|s| s.severity == Severity::Warning);
     let status = record.status.name().replace('_', " ");
     let _ = write!(
@@ -410,7 +375,7 @@ fn step(
         "<details id=\"s{index}\" class=\"step\" data-kind=\"{}\"{open}>\n<summary><b class=\"{}\">{status}</b> <span \
          class=\"id\">{}</span> <span class=\"time\">{time}</span> <code>{}</code></summary>\n",
         kind(record.status, is_warning),
-        if is_warning && record.status.is_failure() {
+        if is_warning && is_failure {
             "warn"
         } else {
             tone(Some(record.status))
@@ -452,13 +417,10 @@ fn planned(out: &mut String, step: &Step) {
         text(&settings(step).join(", ")),
         text(&command_line(step))
     );
-    let reasons: Vec<String> = step
-        .reasons
-        .iter()
-        .map(|r| format!("<li>{}</li>", text(&sentence(r, FILES))))
-        .collect();
+    let reason = |r| format!("<li>{}</li>", text(&sentence(r, FILES)));
+    let reasons: String = step.reasons.iter().map(reason).collect();
     if !reasons.is_empty() {
-        let _ = writeln!(out, "<ul class=\"why\">{}</ul>", reasons.concat());
+        let _ = writeln!(out, "<ul class=\"why\">{reasons}</ul>");
     }
 }
 
@@ -477,10 +439,8 @@ fn facts(out: &mut String, record: &StepRecord) {
     facts.extend(record.signal.clone());
     facts.extend((record.tries > 1).then(|| format!("{} tries", record.tries)));
     facts.extend((record.leaked > 0).then(|| {
-        format!(
-            "{} left behind and stopped",
-            count(record.leaked as usize, "process")
-        )
+        let processes = count(record.leaked, "process");
+        format!("{processes} left behind and stopped")
     }));
     let mut facts: Vec<String> = facts.iter().map(|fact| text(fact)).collect();
     // Only words of vplan's own may break behind each underscore.
@@ -532,13 +492,11 @@ fn rest(out: &mut String, all: usize, listed: usize, word: &str) {
 }
 
 fn place(finding: &Finding) -> String {
-    let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
-    format!(
-        "{}{}{}",
-        finding.file.as_deref().unwrap_or(""),
-        number(finding.line),
-        number(finding.column)
-    )
+    let (line, column) = (
+        framed(":", finding.line, ""),
+        framed(":", finding.column, ""),
+    );
+    format!("{}{line}{column}", finding.file.as_deref().unwrap_or(""))
 }
 
 /// The output of a step: as much as its log has, or as its record has.

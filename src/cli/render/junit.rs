@@ -4,6 +4,7 @@ use super::finding::plain_file;
 use std::fmt::Write as _;
 use vplan_base::inert::{inert, without_commands};
 use vplan_base::markup;
+use vplan_base::word::framed;
 use vplan_base::word::{is_unsafe_to_show, visible};
 use vplan_check::Severity;
 use vplan_check::outcome::{Cause, Status};
@@ -88,32 +89,20 @@ pub struct JunitFailure {
 /// Writes a document: XML 1.0 in UTF-8, whatever the texts hold.
 pub fn write(document: &JunitDocument) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let all = || document.suites.iter().flat_map(|s| &s.cases);
+    let all = document.suites.iter().flat_map(|s| &s.cases);
     let name = escape(&document.name);
     // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "<testsuites name=\"{name}\" {}{}>",
-        counts(all()),
-        seconds(document.time_ms)
-    );
+    let (counts_of_all, time) = (counts(all), seconds(document.time_ms));
+    let _ = writeln!(out, "<testsuites name=\"{name}\" {counts_of_all}{time}>");
     for suite in &document.suites {
         let name = escape(&suite.name);
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{name}\" {}{}>",
-            counts(suite.cases.iter()),
-            seconds(suite.time_ms)
-        );
+        let (counts, time) = (counts(suite.cases.iter()), seconds(suite.time_ms));
+        let _ = writeln!(out, "  <testsuite name=\"{name}\" {counts}{time}>");
         if !suite.properties.is_empty() {
             out.push_str("    <properties>\n");
             for (name, value) in &suite.properties {
-                let _ = writeln!(
-                    out,
-                    "      <property name=\"{}\" value=\"{}\"/>",
-                    escape(name),
-                    escape(value)
-                );
+                let (name, value) = (escape(name), escape(value));
+                let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
             }
             out.push_str("    </properties>\n");
         }
@@ -128,26 +117,17 @@ pub fn write(document: &JunitDocument) -> String {
 }
 
 fn case(case: &Case, out: &mut String) {
+    let (class, name) = (escape(&case.class), escape(&case.name));
+    let file = framed(" file=\"", case.file.as_deref().map(escape), "\"");
+    let (line, time) = (framed(" line=\"", case.line, "\""), seconds(case.time_ms));
     let _ = write!(
         out,
-        "    <testcase classname=\"{}\" name=\"{}\"",
-        escape(&case.class),
-        escape(&case.name)
+        "    <testcase classname=\"{class}\" name=\"{name}\"{file}{line}{time}"
     );
-    if let Some(file) = &case.file {
-        let _ = write!(out, " file=\"{}\"", escape(file));
-    }
-    if let Some(line) = case.line {
-        let _ = write!(out, " line=\"{line}\"");
-    }
-    out.push_str(&seconds(case.time_ms));
     let mut inside = String::new();
     let mut fault = |element: &str, fault: &JunitFailure| {
-        let (kind, message, body) = (
-            escape(&fault.kind),
-            escape(&fault.message),
-            lines(&fault.body),
-        );
+        let (kind, message) = (escape(&fault.kind), escape(&fault.message));
+        let body = lines(&fault.body);
         let _ = writeln!(
             inside,
             "      <{element} type=\"{kind}\" message=\"{message}\">{body}</{element}>"
@@ -189,9 +169,8 @@ fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
 }
 
 fn seconds(ms: Option<u64>) -> String {
-    ms.map_or(String::new(), |ms| {
-        format!(" time=\"{}.{:03}\"", ms / 1000, ms % 1000)
-    })
+    let time = ms.map(|ms| format!("{}.{:03}", ms / 1000, ms % 1000));
+    framed(" time=\"", time, "\"")
 }
 
 /// The text of an element: its line feeds stay.
@@ -235,14 +214,9 @@ pub fn run(report: &Report, plan: &Plan) -> String {
         .collect();
     let is_wrong = |c: &Case| matches!(c.end, End::Failed(_) | End::Errored(_));
     if report.exit_code != 0 && !cases.iter().any(is_wrong) {
-        let body = report
-            .feedback
-            .as_ref()
-            .map_or(String::new(), super::feedback::text);
-        let message = report
-            .reason
-            .clone()
-            .unwrap_or_else(|| report.verdict.name().replace('_', " "));
+        let body = framed("", report.feedback.as_ref().map(super::feedback::text), "");
+        let verdict = || report.verdict.name().replace('_', " ");
+        let message = report.reason.clone().unwrap_or_else(verdict);
         let fault = JunitFailure {
             body,
             kind: report.verdict.name().to_owned(),
@@ -255,10 +229,8 @@ pub fn run(report: &Report, plan: &Plan) -> String {
             ..Case::default()
         });
     }
-    let digest = report
-        .plan_digest
-        .as_ref()
-        .map(|d| ("planDigest", d.to_string()));
+    let digest = report.plan_digest.as_ref();
+    let digest = digest.map(|d| ("planDigest", d.to_string()));
     let properties = [
         ("runId", report.run_id.clone()),
         ("verdict", report.verdict.name().to_owned()),
@@ -278,22 +250,17 @@ pub fn run(report: &Report, plan: &Plan) -> String {
 }
 
 fn of_step(step: &Step, record: &StepRecord) -> Case {
-    let detail = record
-        .detail
-        .clone()
-        .unwrap_or_else(|| record.status.name().replace('_', " "));
-    let fault = || JunitFailure {
-        body: bounded(
-            &std::iter::once(record.command.clone())
-                .chain(facts(record))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        ),
-        kind: record
-            .reason
-            .map_or(record.status.name(), |r| r.name())
-            .to_owned(),
-        message: detail.clone(),
+    let status = || record.status.name().replace('_', " ");
+    let detail = record.detail.clone().unwrap_or_else(status);
+    let kind = record.reason.map_or(record.status.name(), |r| r.name());
+    let fault = || {
+        let command = [record.command.clone()].into_iter();
+        let body: Vec<String> = command.chain(facts(record)).collect();
+        JunitFailure {
+            body: bounded(&body.join("\n")),
+            kind: kind.to_owned(),
+            message: detail.clone(),
+        }
     };
     let end = match record.status {
         _ if record.status.is_failure() && step.severity == Severity::Warning => {
@@ -310,10 +277,7 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
     Case {
         class: source.map_or_else(|| "vplan".to_owned(), |s| s.file.clone()),
         end,
-        line: file
-            .as_ref()
-            .and(source)
-            .and_then(|s| u64::try_from(s.line).ok()),
+        line: (file.as_ref().and(source)).and_then(|s| u64::try_from(s.line).ok()),
         file,
         name: record.id.clone(),
         stderr: bounded(&record.stderr_tail),
@@ -343,11 +307,8 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
     let case = |(at, test): (usize, &FailedTest)| {
         let is_known = (record.identities.get(behind + at)).is_some_and(|i| i.known);
         let message = test.message.as_deref().unwrap_or_default();
-        let first = message
-            .lines()
-            .find(|l| !l.trim().is_empty())
-            .unwrap_or("failed")
-            .trim();
+        let mut lines = message.lines().map(str::trim);
+        let first = lines.find(|line| !line.is_empty()).unwrap_or("failed");
         let fault = JunitFailure {
             body: bounded(message),
             kind: "failed".to_owned(),
@@ -369,13 +330,13 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
             ..Case::default()
         }
     };
-    let count = |name, number: u64| (name, number.to_string());
     let counts = record.tests.map(|t| {
-        [
-            count("passed", t.passed),
-            count("failed", t.failed),
-            count("skipped", t.skipped),
-        ]
+        let counts = [
+            ("passed", t.passed),
+            ("failed", t.failed),
+            ("skipped", t.skipped),
+        ];
+        counts.map(|(name, number)| (name, number.to_string()))
     });
     Some(Suite {
         cases: record.failed_tests.iter().enumerate().map(case).collect(),
@@ -388,10 +349,7 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
 /// The end of a text, at most [`TEXT_BYTES`].
 fn bounded(text: &str) -> String {
     let text = inert(text.as_bytes());
-    let from = text.len().saturating_sub(TEXT_BYTES);
-    let from = (from..=text.len())
-        .find(|i| text.is_char_boundary(*i))
-        .unwrap_or(from);
+    let from = text.ceil_char_boundary(text.len().saturating_sub(TEXT_BYTES));
     let mark = if from > 0 { "…\n" } else { "" };
     format!("{mark}{}", text.get(from..).unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! Renders results for people and machines.
 
 use style::{Tone, paint};
+use vplan_base::word::framed;
 use vplan_plan::caveat::{self, Caveat};
 use vplan_plan::compared::Compared;
 use vplan_plan::drift::Difference;
@@ -20,12 +21,8 @@ pub mod wrap;
 
 /// The subject of a plan or report: printed before anything else.
 pub fn compared(compared: Option<&Compared>, color: bool) -> String {
-    compared.map_or_else(String::new, |c| {
-        format!(
-            "  {}\n",
-            paint(color, Tone::Faint, &format!("compared: {}", c.for_people()))
-        )
-    })
+    let line = |c: &Compared| paint(color, Tone::Faint, &format!("compared: {}", c.for_people()));
+    framed("  ", compared.map(line), "\n")
 }
 
 /// The caveats of an answer: printed before anything else.
@@ -43,13 +40,10 @@ const LINES: usize = 20;
 
 /// One line a field, and how many more there are.
 pub fn drift(differences: &[Difference]) -> String {
-    let mut text: String = differences
-        .iter()
-        .take(LINES)
-        .map(|d| format!("  {d}\n"))
-        .collect();
-    if differences.len() > LINES {
-        text.push_str(&format!("  and {} more\n", differences.len() - LINES));
-    }
-    text
+    let shown = differences.iter().take(LINES).map(|d| format!("  {d}\n"));
+    let more = differences
+        .len()
+        .checked_sub(LINES)
+        .filter(|more| *more > 0);
+    shown.collect::<String>() + &framed("  and ", more, " more\n")
 }

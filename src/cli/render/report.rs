@@ -1,11 +1,13 @@
 //! Renders a report for people: what failed and why, what was repaired, what was left out, and the
 //! verdict last.
 
+use super::style::widest;
 use super::style::{Tone, count, cut, duration, mark, marked, paint};
 use super::wrap::wrapped;
 use crate::render::MANY;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::word::visible;
+use vplan_base::word::{framed, text_if};
 use vplan_check::Severity;
 use vplan_check::agreement::{BY_EXIT_CODE, located, short};
 use vplan_check::confine::{Confined, Confinement, Guarantee};
@@ -18,6 +20,7 @@ use vplan_plan::{Coverage, Plan, Rewrite};
 use vplan_run::feedback::Excerpt;
 use vplan_run::record::{INTERRUPTED, StepRecord};
 use vplan_run::report::Report;
+use vplan_run::stop::verifies;
 use vplan_run::verdict::Verdict;
 
 /// Lines of each stream that are shown of a failure.
@@ -55,19 +58,15 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     }
     let rows = Rows::new(plan, columns, color);
     let is_plain = |s: &StepRecord| s.status == Status::Passed && report.steps.len() > MANY;
-    for step in report
-        .steps
-        .iter()
-        .filter(|s| look.statuses.get(&s.id) != Some(&s.status) && !is_plain(s))
-    {
+    let is_new = |s: &&StepRecord| look.statuses.get(&s.id) != Some(&s.status) && !is_plain(s);
+    for step in report.steps.iter().filter(is_new) {
         out.push_str(&rows.line(step));
     }
     let plain = report.steps.iter().filter(|s| is_plain(s)).count();
     if plain > 0 {
-        let sign = paint(color, Tone::Good, "✓");
+        let (sign, steps) = (paint(color, Tone::Good, "✓"), count(plain, "step"));
         out.push_str(&format!(
-            "  {sign} {} passed; `--format json` lists them\n",
-            count(plain, "step")
+            "  {sign} {steps} passed; `--format json` lists them\n"
         ));
     }
     for note in &report.notes {
@@ -80,14 +79,6 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     }
     out.push_str(&verdict(report, plan, &rows));
     wrapped(&out, columns)
-}
-
-/// What a plan verifies once a rule was used.
-pub(super) fn verifies(rewrite: &Rewrite) -> &'static str {
-    match rewrite.coverage {
-        Coverage::Full => "verifies the same",
-        Coverage::Narrowed => "verifies less",
-    }
 }
 
 /// Formats the repairs of a plan that were not applied, a line each.
@@ -104,14 +95,16 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         "plan repaired: {}",
         visible(rewrite.recovery_rule.as_bytes())
     );
-    let mut out = format!(
-        "  {} {} ({coverage})\n",
+    let (sign, head) = (
         paint(color, Tone::Warn, "↻"),
-        paint(color, Tone::Strong, &head)
+        paint(color, Tone::Strong, &head),
     );
-    if let Some(evidence) = &rewrite.evidence {
-        out.push_str(&format!("    because: {}\n", visible(evidence)));
-    }
+    let evidence = framed(
+        "    because: ",
+        rewrite.evidence.as_ref().map(visible),
+        "\n",
+    );
+    let mut out = format!("  {sign} {head} ({coverage})\n{evidence}");
     let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
     for (sign, tone, from, to) in [
         ("-", Tone::Bad, before, after),
@@ -122,11 +115,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         for command in from {
             match left.iter().position(|c| *c == command) {
                 Some(i) => drop(left.swap_remove(i)),
-                None => out.push_str(&format!(
-                    "    {} {}\n",
-                    paint(color, tone, sign),
-                    visible(command)
-                )),
+                None => out.push_str(&format!("  {}", marked(color, tone, sign, command))),
             }
         }
     }
@@ -152,20 +141,14 @@ pub struct Rows {
 impl Rows {
     /// For the steps of a plan.
     pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
-        let width = plan
-            .steps
-            .iter()
-            .map(|s| visible(&s.id).chars().count())
-            .max()
-            .unwrap_or(0)
+        let width = widest(plan.steps.iter().map(|s| visible(&s.id)))
             .min(columns.map_or(40, |columns| (columns * 2 / 5).clamp(12, 40)));
         let room = columns.map_or(100, |columns| columns.saturating_sub(width + BESIDE).max(8));
         let warnings = plan
             .steps
             .iter()
-            .filter(|s| s.severity == Severity::Warning)
-            .map(|s| s.id.clone())
-            .collect();
+            .filter(|s| s.severity == Severity::Warning);
+        let warnings = warnings.map(|s| s.id.clone()).collect();
         Self {
             color,
             width,
@@ -195,11 +178,7 @@ impl Rows {
 
     /// One step.
     pub fn line(&self, step: &StepRecord) -> String {
-        let time = if step.tries > 0 {
-            duration(step.duration_ms)
-        } else {
-            String::new()
-        };
+        let time = text_if(step.tries > 0, || duration(step.duration_ms));
         let mut what = match (step.status, &step.detail) {
             (Status::Passed, None) => match step.tests.filter(|tests| tests.ran() > 0) {
                 Some(tests) => format!("{} ({})", visible(&step.command), counts(&tests)),
@@ -213,40 +192,24 @@ impl Rows {
             (Status::Passed | Status::PassedWithWarnings, Some(detail)) => {
                 // What was not read whole says itself how many there were.
                 let is_whole = step.reason != Some(Cause::OutputUnread);
-                let tests = step
-                    .tests
-                    .filter(|tests| is_whole && tests.ran() > 0)
-                    .map(|tests| format!("{}, ", counts(&tests)));
-                format!(
-                    "{} ({}{detail})",
-                    visible(&step.command),
-                    tests.unwrap_or_default()
-                )
+                let tests = step.tests.filter(|tests| is_whole && tests.ran() > 0);
+                let tests = framed("", tests.map(|tests| counts(&tests)), ", ");
+                format!("{} ({tests}{detail})", visible(&step.command))
             }
-            (status, detail) => detail
-                .clone()
-                .unwrap_or_else(|| status.name().replace('_', " ")),
+            (_, Some(detail)) => detail.clone(),
+            (status, None) => status.name().replace('_', " "),
         };
         if self.is_warning(step) {
             what = format!("only a warning: {what}");
         }
         if step.leaked > 0 {
-            let (noun, were) = if step.leaked == 1 {
-                ("process", "was")
-            } else {
-                ("processes", "were")
-            };
-            what.push_str(&format!(
-                "; left {} {noun} behind, which {were} stopped",
-                step.leaked
-            ));
+            let processes = count(step.leaked, "process");
+            let were = if step.leaked == 1 { "was" } else { "were" };
+            what.push_str(&format!("; left {processes} behind, which {were} stopped"));
         }
         let what = paint(self.color, Tone::Faint, &cut(&what, self.room));
-        format!(
-            "  {} {}  {time:>7}  {what}\n",
-            self.mark(step),
-            self.id(&step.id)
-        )
+        let (mark, id) = (self.mark(step), self.id(&step.id));
+        format!("  {mark} {id}  {time:>7}  {what}\n")
     }
 }
 
@@ -260,19 +223,10 @@ fn is_interrupted(step: &StepRecord) -> bool {
 fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
     let color = rows.color;
     let title = format!("{}: {}", visible(&step.id), visible(&step.command));
-    let mut out = format!(
-        "\n{} {}\n",
-        rows.mark(step),
-        paint(color, Tone::Strong, &title)
-    );
-    let code = step
-        .failure_code
-        .as_deref()
-        .map_or(String::new(), |c| format!(" ({c})"));
-    out.push_str(&format!(
-        "  {}{code}\n",
-        step.detail.as_deref().unwrap_or(step.status.name())
-    ));
+    let (mark, title) = (rows.mark(step), paint(color, Tone::Strong, &title));
+    let detail = step.detail.as_deref().unwrap_or(step.status.name());
+    let code = framed(" (", step.failure_code.as_ref(), ")");
+    let mut out = format!("\n{mark} {title}\n  {detail}{code}\n");
     out.push_str(&failures_and_findings(step, color));
     let ends = match &step.evidence {
         Some(evidence) => [
@@ -288,14 +242,12 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
         out.push_str(&block(name, excerpt, color));
     }
     if let (Some(log), Some(records)) = (&step.log, records) {
-        out.push_str(&format!(
-            "  {}\n",
-            paint(
-                color,
-                Tone::Faint,
-                &format!("whole output: {records}/{log}")
-            )
-        ));
+        let whole = paint(
+            color,
+            Tone::Faint,
+            &format!("whole output: {records}/{log}"),
+        );
+        out.push_str(&format!("  {whole}\n"));
     }
     let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
     if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
@@ -306,20 +258,15 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
 
 /// `14 tests`, `14 tests, 2 skipped`.
 fn counts(tests: &TestCounts) -> String {
-    let skipped = if tests.skipped > 0 {
-        format!(", {} skipped", tests.skipped)
-    } else {
-        String::new()
-    };
+    let skipped = Some(tests.skipped).filter(|skipped| *skipped > 0);
+    let skipped = framed(", ", skipped, " skipped");
     format!("{}{skipped}", count(tests.ran(), "test"))
 }
 
 /// Lists the steps that passed although their output, or a part of it, could not be read.
 fn unread(report: &Report, color: bool) -> String {
-    let unread = report
-        .steps
-        .iter()
-        .filter(|s| s.status.is_pass() && s.reason == Some(Cause::OutputUnread));
+    let is_unread = |s: &&StepRecord| s.status.is_pass() && s.reason == Some(Cause::OutputUnread);
+    let unread = report.steps.iter().filter(is_unread);
     let detail = |s: &StepRecord| s.detail.clone().unwrap_or_default();
     let (whole, parts): (Vec<_>, Vec<_>) =
         unread.partition(|s| detail(s).starts_with(BY_EXIT_CODE));
@@ -330,22 +277,17 @@ fn unread(report: &Report, color: bool) -> String {
         out.push_str(&format!("  {sign} {id}: {}\n", visible(detail(step))));
     }
     if parts.len() > FOUND {
+        let more = parts.len() - FOUND;
         out.push_str(&format!(
-            "  {sign} not all output was read of {} more\n",
-            parts.len() - FOUND
+            "  {sign} not all output was read of {more} more\n"
         ));
     }
     let ids: Vec<String> = whole.iter().map(|s| visible(&s.id)).collect();
     if ids.is_empty() {
         return out;
     }
-    let shown = ids
-        .iter()
-        .take(FOUND)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
     let more = more(ids.len().saturating_sub(FOUND) as u64);
+    let shown = ids.get(..FOUND).unwrap_or(&ids).join(", ");
     out.push_str(&format!(
         "  {sign} {BY_EXIT_CODE}, what they wrote was not understood: {shown}{more}\n"
     ));
@@ -381,18 +323,11 @@ pub fn confined(sandbox: &Confined) -> String {
         list("held:", &sandbox.reached),
         list("not held:", &sandbox.missing),
     ];
-    parts
-        .into_iter()
-        .flatten()
-        .fold(asked, |text, part| text + &part)
+    asked + &parts.into_iter().flatten().collect::<String>()
 }
 
 fn more(number: u64) -> String {
-    if number > 0 {
-        format!(", and {number} more")
-    } else {
-        String::new()
-    }
+    text_if(number > 0, || format!(", and {number} more"))
 }
 
 /// The first failed tests and the first findings of a failed step.
@@ -405,30 +340,17 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
     let mark = |known: bool| if known { " (known)" } else { "" };
     for (test, known) in tests.into_iter().take(FOUND) {
         let place = test.file.as_deref().map(short).unwrap_or_default();
-        let number = test
-            .line
-            .filter(|_| !place.is_empty())
-            .map_or_else(String::new, |n| format!(":{n}"));
-        let place = if place.is_empty() {
-            place
-        } else {
-            format!(" ({place}{number})")
-        };
+        let number = framed(":", test.line, "");
+        let place = text_if(!place.is_empty(), || format!(" ({place}{number})"));
         let message = test.message.as_deref().map(short).filter(|m| !m.is_empty());
-        let message = message.map_or_else(String::new, |m| format!(": {m}"));
-        line(
-            "✗",
-            Tone::Bad,
-            &format!("{}{place}{message}{}", short(&test.name), mark(known)),
-        );
+        let (name, message) = (short(&test.name), framed(": ", message, ""));
+        let what = format!("{name}{place}{message}{}", mark(known));
+        line("✗", Tone::Bad, &what);
     }
     let failed = step.tests.map_or(0, |t| t.failed);
     if failed > FOUND as u64 && !step.failed_tests.is_empty() {
-        line(
-            "…",
-            Tone::Faint,
-            &format!("and {} more", failed - FOUND as u64),
-        );
+        let more = format!("and {} more", failed - FOUND as u64);
+        line("…", Tone::Faint, &more);
     }
     // Warnings are in the way of errors, unless they are what it failed for.
     let (severity, sign, tone, total) = match step.reason {
@@ -436,11 +358,8 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
         _ => (Level::Error, "✗", Tone::Bad, step.errors),
     };
     let mut shown = 0;
-    for (finding, known) in findings
-        .into_iter()
-        .filter(|(f, _)| f.severity == severity)
-        .take(FOUND)
-    {
+    let of_level = findings.into_iter().filter(|(f, _)| f.severity == severity);
+    for (finding, known) in of_level.take(FOUND) {
         line(sign, tone, &format!("{}{}", located(finding), mark(known)));
         shown += 1;
     }
@@ -457,10 +376,9 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
 /// The last lines of a stream, behind a bar, so that nothing in them can be taken for vplan's own
 /// words.
 fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
-    let text = if excerpt.tail.is_empty() {
-        &excerpt.head
-    } else {
-        &excerpt.tail
+    let text = match excerpt.tail.as_str() {
+        "" => &excerpt.head,
+        tail => tail,
     };
     let lines: Vec<&str> = text.trim_end().lines().collect();
     if lines.iter().all(|l| l.trim().is_empty()) {
@@ -469,10 +387,8 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
     let skipped = lines.len().saturating_sub(LINES);
     let mut out = String::new();
     if skipped > 0 || excerpt.omitted_bytes > 0 {
-        out.push_str(&format!(
-            "  {}\n",
-            paint(color, Tone::Faint, &format!("{name}, its last lines:"))
-        ));
+        let title = paint(color, Tone::Faint, &format!("{name}, its last lines:"));
+        out.push_str(&format!("  {title}\n"));
     }
     for line in lines.iter().skip(skipped) {
         let line = format!("│ {}", visible(line));
@@ -485,30 +401,21 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
 fn numbers(report: &Report, rows: &Rows) -> Vec<String> {
     let number =
         |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
-    let blocks = |s: &StepRecord| !rows.is_warning(s);
-    let failed = [Status::Failed, Status::TimedOut];
+    let of = |status: Status| number(&|s| s.status == status);
+    let blocking =
+        |wanted: &[Status]| number(&|s| wanted.contains(&s.status) && !rows.is_warning(s));
+    let failed = blocking(&[Status::Failed, Status::TimedOut]);
+    let interrupted = number(&is_interrupted);
     [
         (number(&|s| s.status.is_pass()), "passed"),
-        (number(&|s| s.status == Status::Flaky), "of them flaky"),
-        (
-            number(&|s| s.status == Status::Cached),
-            "of them in earlier runs",
-        ),
-        (
-            number(&|s| failed.contains(&s.status) && blocks(s)),
-            "failed",
-        ),
-        (
-            number(&|s| s.status == Status::Errored && blocks(s)),
-            "could not be run",
-        ),
+        (of(Status::Flaky), "of them flaky"),
+        (of(Status::Cached), "of them in earlier runs"),
+        (failed, "failed"),
+        (blocking(&[Status::Errored]), "could not be run"),
         (number(&|s| rows.is_warning(s)), "failed as a warning"),
-        (number(&|s| s.status == Status::Skipped), "skipped"),
-        (number(&is_interrupted), "interrupted"),
-        (
-            number(&|s| s.status == Status::NotRun && !is_interrupted(s)),
-            "not run",
-        ),
+        (of(Status::Skipped), "skipped"),
+        (interrupted, "interrupted"),
+        (of(Status::NotRun) - interrupted, "not run"),
     ]
     .iter()
     .filter(|(n, _)| *n > 0)
@@ -525,32 +432,24 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     };
     let mut parts = numbers(report, rows);
     if !plan.omitted.is_empty() {
-        parts.push(format!(
-            "{} left out (see `vplan explain`)",
-            plan.omitted.len()
-        ));
+        let omitted = plan.omitted.len();
+        parts.push(format!("{omitted} left out (see `vplan explain`)"));
     }
     let coverage = match report.coverage {
         Coverage::Full => "",
         Coverage::Narrowed => ", with narrowed coverage",
     };
     let name = report.verdict.name().replace('_', " ");
-    let mut out = format!("\n{}{coverage}", paint(color, tone, &name));
-    if !parts.is_empty() {
-        out.push_str(&format!(": {}", parts.join(", ")));
-    }
-    out.push_str(&format!(" in {}\n", duration(report.duration_ms)));
-    if let Some(difference) = nothing_reused(report) {
-        out.push_str(&format!("  no earlier pass was reused: {difference}\n"));
-    }
-    if let Some(reason) = report
-        .reason
-        .as_ref()
-        .filter(|_| report.verdict != Verdict::Passed || report.exit_code != 0)
-    {
-        out.push_str(&format!("  {reason}\n"));
-    }
-    out
+    let (name, time) = (paint(color, tone, &name), duration(report.duration_ms));
+    let parts = text_if(!parts.is_empty(), || format!(": {}", parts.join(", ")));
+    let reused = framed(
+        "  no earlier pass was reused: ",
+        nothing_reused(report),
+        "\n",
+    );
+    let has_passed = report.verdict == Verdict::Passed && report.exit_code == 0;
+    let reason = framed("  ", report.reason.as_ref().filter(|_| !has_passed), "\n");
+    format!("\n{name}{coverage}{parts} in {time}\n{reused}{reason}")
 }
 
 /// Returns why no step's earlier pass was reused, where one reason besides files holds for all that have one.

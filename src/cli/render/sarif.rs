@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vplan_base::path::RepoPath;
-use vplan_check::reading::Level;
+use vplan_base::word::framed;
 use vplan_plan::Plan;
 use vplan_run::report::Report;
 
@@ -39,22 +39,18 @@ pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
             rules.len() - 1
         });
         let mut result = json!({
-            "level": match issue.level { Level::Error => "error", Level::Warning => "warning" },
+            "level": issue.level.name(),
             "message": {"text": if issue.message.trim().is_empty() { &issue.title } else { &issue.message }},
             "ruleId": id,
             "ruleIndex": index,
         });
-        if let (Some(spot), Some(object)) = (
-            issue.spot.as_ref().or(contract.as_ref()),
-            result.as_object_mut(),
-        ) {
-            object.insert(
-                "locations".to_owned(),
-                json!([{"physicalLocation": location(spot)}]),
-            );
-        }
-        if let Some(object) = result.as_object_mut().filter(|_| issue.known) {
-            object.insert("baselineState".to_owned(), json!("unchanged"));
+        let spot = issue.spot.as_ref().or(contract.as_ref());
+        let locations = spot.map(|spot| json!([{"physicalLocation": location(spot)}]));
+        let state = issue.known.then(|| json!("unchanged"));
+        for (key, value) in [("locations", locations), ("baselineState", state)] {
+            if let (Some(value), Some(object)) = (value, result.as_object_mut()) {
+                object.insert(key.to_owned(), value);
+            }
         }
         results.push(result);
     }
@@ -75,10 +71,7 @@ pub fn log(report: &Report, plan: &Plan, root: Option<&Path>) -> Value {
 
 /// The tool's code below the check that ran the tool.
 fn rule(issue: &Issue) -> String {
-    match &issue.code {
-        Some(code) => format!("{}/{code}", issue.step),
-        None => issue.step.clone(),
-    }
+    format!("{}{}", issue.step, framed("/", issue.code.as_ref(), ""))
 }
 
 fn location(spot: &Spot) -> Value {

@@ -2,6 +2,12 @@
 
 pub use vplan_base::unit::show_time as duration;
 pub use vplan_base::word::count;
+
+/// The number of characters of the longest of these.
+pub fn widest<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> usize {
+    let lengths = texts.into_iter().map(|text| text.as_ref().chars().count());
+    lengths.max().unwrap_or(0)
+}
 use vplan_base::word::visible;
 use vplan_check::outcome::Status;
 use vplan_plan::explain::{Mark, Style};

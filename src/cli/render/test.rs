@@ -27,6 +27,14 @@ pub struct Results<'r> {
     pub filtered: bool,
 }
 
+/// Says what the plan of a test is.
+fn plan_of(verdict: &Verdict) -> String {
+    match verdict.plan.as_slice() {
+        [] => "the plan is: nothing".to_owned(),
+        plan => format!("the plan is: {}", plan.join(" ")),
+    }
+}
+
 impl Results<'_> {
     /// Returns all tests, with the results of those that ran.
     fn all(&self) -> impl Iterator<Item = (&Expect, Option<&Verdict>)> {

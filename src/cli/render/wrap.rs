@@ -18,10 +18,7 @@ pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     };
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let (line, end) = match line.strip_suffix('\n') {
-            Some(line) => (line, "\n"),
-            None => (line, ""),
-        };
+        let (line, end) = line.split_at(line.trim_end_matches('\n').len());
         if width(line) <= columns || is_path(line) {
             out.push_str(line);
         } else {
@@ -39,10 +36,8 @@ fn is_path(line: &str) -> bool {
 
 /// Returns a line without its colours.
 fn plain(line: &str) -> String {
-    pieces(line)
-        .filter(|piece| !piece.is_escape)
-        .map(|piece| piece.text)
-        .collect()
+    let shown = pieces(line).filter(|piece| !piece.is_escape);
+    shown.map(|piece| piece.text).collect()
 }
 
 fn broken(line: &str, columns: usize, out: &mut String) {
@@ -67,11 +62,7 @@ fn broken(line: &str, columns: usize, out: &mut String) {
     // Where the row could end: behind its last blank, and how much of it is before that.
     let mut blank: Option<(usize, usize)> = None;
     for piece in pieces(line) {
-        let wide = if piece.is_escape {
-            0
-        } else {
-            width(piece.text)
-        };
+        let wide = piece.width();
         if shown && wide > 0 && used + wide > columns {
             let cut = blank.filter(|_| !is_bar && piece.text != " ");
             let (end, before) = cut.unwrap_or((row.len(), used));
@@ -101,6 +92,13 @@ struct Piece<'t> {
     is_escape: bool,
 }
 
+impl Piece<'_> {
+    fn width(&self) -> usize {
+        let shown = self.text.chars().filter(|_| !self.is_escape);
+        shown.map(columns_of).sum()
+    }
+}
+
 fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -119,14 +117,7 @@ fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
 
 /// Returns the columns that a text takes.
 fn width(text: &str) -> usize {
-    let of = |piece: Piece<'_>| {
-        if piece.is_escape {
-            0
-        } else {
-            piece.text.chars().map(columns_of).sum()
-        }
-    };
-    pieces(text).map(of).sum()
+    pieces(text).map(|piece| piece.width()).sum()
 }
 
 /// Returns the columns of a character: none for one that joins the one before it, two for wide ones

@@ -55,17 +55,12 @@ pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u
     let base = commit.to_string();
     let file = LedgerFile::new(global.engine().state(&site)?);
     file.change(PATIENCE, |ledger| {
-        let known = ledger
-            .entry(&args.subject)
-            .and_then(|e| e.began.as_ref())
-            .and_then(|b| b.base.as_ref());
-        match known {
+        let entry = ledger.entry(&args.subject);
+        match entry.and_then(|e| e.began.as_ref()?.base.as_ref()) {
             Some(known) if *known == base => Ok((ledger.clone(), ())),
             Some(known) => Err(elsewhere(&args.subject, known)),
             None => {
-                let gate = ledger
-                    .entry(&args.subject)
-                    .map_or(gate, |entry| gate.applicable(entry));
+                let gate = entry.map_or(gate, |entry| gate.applicable(entry));
                 let began = Began {
                     assumed,
                     base: Some(base.clone()),
@@ -79,20 +74,18 @@ pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u
             }
         }
     })?;
-    if format == Format::Json {
-        terminal.print_document(&Begun {
-            base: &base,
-            subject: &args.subject,
-        });
-    } else if !terminal.quiet {
-        let guessed = assumed.then_some(", which is HEAD: no default branch is known");
-        let guessed = guessed.unwrap_or_default();
-        let short: String = base.chars().take(12).collect();
-        terminal.say(&format!(
-            "{} begins at {short}{guessed}\n",
-            visible(&args.subject)
-        ));
-    }
+    let (base, subject) = (base.as_str(), args.subject.as_str());
+    answer(
+        terminal,
+        format,
+        &versioned(Begun { base, subject }),
+        || {
+            let guessed = assumed.then_some(", which is HEAD: no default branch is known");
+            let guessed = guessed.unwrap_or_default();
+            let short: String = base.chars().take(12).collect();
+            format!("{} begins at {short}{guessed}\n", visible(subject))
+        },
+    );
     Ok(Exit::Success.code())
 }
 

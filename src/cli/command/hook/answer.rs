@@ -9,6 +9,7 @@ use vplan_base::word::count;
 use vplan_check::outcome::Status;
 use vplan_plan::caveat::sorted;
 use vplan_run::feedback::Feedback;
+use vplan_run::record::StepRecord;
 use vplan_run::report::{Decision, Report};
 
 /// The output of a hook: the document that Claude Code reads on standard output.
@@ -50,43 +51,31 @@ impl HookOutput {
 
 /// Describes a report to an agent.
 pub(super) fn of_report(report: &Report, next: String) -> Page {
-    let left = match report.retries_remaining {
-        1 => "1 retry left".to_owned(),
-        n => format!("{n} retries left"),
-    };
+    let left = format!("{} left", count(report.retries_remaining, "retry"));
     let head = if report.decision == Decision::Reverify {
         let (counter, required) = (report.counter.unwrap_or(1), report.required.unwrap_or(1));
         format!(
             "Everything passed, {counter} of {required} times. Look over the work once more, and stop again if nothing is left to do."
         )
     } else {
-        format!(
-            "The work is not verified (attempt {}, {left}).",
-            report.attempt
-        )
+        let attempt = report.attempt;
+        format!("The work is not verified (attempt {attempt}, {left}).")
     };
     let mut items = Vec::new();
-    let failed = report
-        .steps
-        .iter()
-        .filter(|r| !r.status.is_pass() && r.status != Status::NotRun);
+    let is_failed = |r: &&StepRecord| !r.status.is_pass() && r.status != Status::NotRun;
+    let failed = report.steps.iter().filter(is_failed);
     let failed: Vec<String> = failed.map(|r| code(&r.id)).collect();
     if !failed.is_empty() {
-        items.push(format!(
-            "not passed: {}: {}",
-            count(failed.len(), "check"),
-            list_within(&failed, NAMES)
-        ));
+        let (checks, names) = (count(failed.len(), "check"), list_within(&failed, NAMES));
+        items.push(format!("not passed: {checks}: {names}"));
     }
     if let Some(reason) = report.reason.as_ref().filter(|_| failed.is_empty()) {
         items.push(format!("why: {}", code(cut(reason, LIST / 2))));
     }
     if report.feedback.is_none() {
         // Their ways out are for people.
-        let caveats: Vec<String> = sorted(&report.caveats)
-            .into_iter()
-            .map(|c| code(&c.message))
-            .collect();
+        let caveats = sorted(&report.caveats).into_iter();
+        let caveats: Vec<String> = caveats.map(|c| code(&c.message)).collect();
         if !caveats.is_empty() {
             items.push(format!("note: {}", list(&caveats)));
         }

@@ -64,11 +64,8 @@ pub(super) fn print(global: &Global, args: &Hook, terminal: &Terminal) -> Result
 /// No repository.
 pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result<u8, Failure> {
     let site = global.engine().locate()?;
-    let contract = global
-        .engine()
-        .load_contract(&site)
-        .ok()
-        .and_then(|l| l.contract);
+    let loaded = global.engine().load_contract(&site).ok();
+    let contract = loaded.and_then(|l| l.contract);
     let timeout = args
         .timeout
         .unwrap_or_else(|| of_contract(contract.as_ref()));
@@ -142,14 +139,8 @@ fn reach(site: &Site, path: &Path) -> String {
         .strip_prefix(&site.root)
         .ok()
         .and_then(|p| RepoPath::from_exact(p.as_os_str().as_bytes()));
-    let tracked = inside.and_then(|path| {
-        site.usable_git()?
-            .tracked_of(&[path])
-            .ok()?
-            .first()
-            .copied()
-    });
-    let tracked = match tracked {
+    let tracked = inside.and_then(|path| site.usable_git()?.tracked_of(&[path]).ok());
+    let tracked = match tracked.and_then(|tracked| tracked.first().copied()) {
         Some(true) => "tracked by git, ",
         Some(false) => "not tracked by git, ",
         None => "",

@@ -14,7 +14,7 @@ const LATER: usize = 512;
 const CUT: &str = "\n(more was said: it does not fit here)\n";
 
 /// A text for an agent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     /// The summary, in vplan's own words.
     pub head: String,
@@ -48,10 +48,8 @@ impl Page {
     /// The bytes that are left for a body; some are kept for an item that is added later.
     pub(super) fn room(&self) -> usize {
         let bare = Self {
-            head: self.head.clone(),
-            items: self.items.clone(),
             body: String::new(),
-            next: self.next.clone(),
+            ..self.clone()
         };
         MOST.saturating_sub(bare.text().len() + LATER)
     }
@@ -114,11 +112,8 @@ pub(super) fn list_within(items: &[String], most: usize) -> String {
 
 /// The first bytes of a text, at a character's edge.
 pub(super) fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

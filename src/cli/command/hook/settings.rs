@@ -26,31 +26,17 @@ pub(super) fn settings(timeout: u64, subagents: bool) -> Value {
 /// vplan. One for subagents that is not requested may be there.
 pub(super) fn look(found: &Value, timeout: u64, subagents: bool) -> Result<bool, Vec<String>> {
     let of = |event: &str| -> Vec<Value> {
-        let groups = found
-            .pointer(&format!("/hooks/{event}"))
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let plain = groups.filter(|group| {
-            group
-                .get("matcher")
-                .is_none_or(|m| matches!(m.as_str(), Some("" | "*")))
-        });
-        let hooks = plain.flat_map(|group| {
-            group
-                .get("hooks")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-        });
-        hooks
-            .filter(|h| {
-                h.get("command")
-                    .and_then(Value::as_str)
-                    .is_some_and(|c| c.contains("hook claude-code"))
-            })
-            .cloned()
-            .collect()
+        let is_plain = |group: &&Value| match group.get("matcher") {
+            None => true,
+            Some(matcher) => matches!(matcher.as_str(), Some("" | "*")),
+        };
+        let is_ours = |hook: &&Value| {
+            let command = hook.get("command").and_then(Value::as_str);
+            command.is_some_and(|c| c.contains("hook claude-code"))
+        };
+        let groups = elements(found.pointer(&format!("/hooks/{event}"))).filter(is_plain);
+        let hooks = groups.flat_map(|group| elements(group.get("hooks")));
+        hooks.filter(is_ours).cloned().collect()
     };
     let all: Vec<(&str, Vec<Value>)> = EVENTS.iter().map(|event| (*event, of(event))).collect();
     if all.iter().all(|(_, hooks)| hooks.is_empty()) {
@@ -79,19 +65,20 @@ pub(super) fn look(found: &Value, timeout: u64, subagents: bool) -> Result<bool,
     }
 }
 
+/// The elements of a list: none of what is no list.
+fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
 fn differs(hook: &Value, wanted: &Value) -> String {
-    let differing = ["type", "command", "timeout"]
-        .into_iter()
-        .filter(|key| hook.get(key) != wanted.get(key));
+    let keys = ["type", "command", "timeout"].into_iter();
+    let differing = keys.filter(|key| hook.get(key) != wanted.get(key));
     let shown =
         |value: Option<&Value>| value.map_or("nothing".to_owned(), |v| visible(v.to_string()));
     let said: Vec<String> = differing
         .map(|key| {
-            format!(
-                "`{key}` is {}, not {}",
-                shown(hook.get(key)),
-                shown(wanted.get(key))
-            )
+            let (is, should_be) = (shown(hook.get(key)), shown(wanted.get(key)));
+            format!("`{key}` is {is}, not {should_be}")
         })
         .collect();
     if said.is_empty() {

@@ -93,11 +93,8 @@ impl Figures {
                 self.tries += u64::from(*attempt > 0);
                 self.retries += u64::from(*attempt > 1);
                 self.steps_ms = self.steps_ms.saturating_add(*duration_ms);
-                if self
-                    .slowest
-                    .as_ref()
-                    .is_none_or(|s| s.duration_ms < *duration_ms)
-                {
+                let slowest = self.slowest.as_ref();
+                if slowest.is_none_or(|s| s.duration_ms < *duration_ms) {
                     self.slowest = Some(Slowest {
                         duration_ms: *duration_ms,
                         id: id.clone(),

@@ -4,7 +4,7 @@ use super::document::{Figures, TimelineDocument};
 use crate::command::prelude::*;
 use crate::history::{fit, headline};
 use crate::render::style::{Tone, count, duration, mark, marked, paint};
-use std::fmt::Display;
+use vplan_base::word::framed;
 use vplan_run::event::Interrupt;
 use vplan_run::journal::JournalEntry;
 use vplan_run::verdict::Verdict;
@@ -34,32 +34,23 @@ pub(super) fn page(document: &TimelineDocument, terminal: &Terminal) -> String {
 
 /// The sums over all events.
 fn sums(figures: &Figures) -> String {
-    let plural = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut parts = Vec::new();
     if let Some(attempt) = figures.attempt {
-        let left = figures
-            .retries_remaining
-            .map_or_else(String::new, |n| format!(", {n} left"));
+        let left = framed(", ", figures.retries_remaining, " left");
         parts.push(format!("round {attempt}{left}"));
     }
-    parts.push(plural(figures.tries, "try", "tries"));
-    parts.push(plural(figures.retries, "retry", "retries"));
+    parts.push(count(figures.tries, "try"));
+    parts.push(count(figures.retries, "retry"));
     if figures.rewrites > 0 {
-        parts.push(plural(figures.rewrites, "rewrite", "rewrites"));
+        parts.push(count(figures.rewrites, "rewrite"));
     }
     parts.push(format!("{} in steps", duration(figures.steps_ms)));
     let mut out = format!("\n  {}\n", parts.join("; "));
     if let Some(slowest) = &figures.slowest {
-        let id = visible(&slowest.id);
-        out.push_str(&format!(
-            "  slowest: {id} ({})\n",
-            duration(slowest.duration_ms)
-        ));
+        let (id, time) = (visible(&slowest.id), duration(slowest.duration_ms));
+        out.push_str(&format!("  slowest: {id} ({time})\n"));
     }
-    if let Some(log) = &figures.last_log {
-        out.push_str(&format!("  last log: {}\n", visible(log)));
-    }
-    out
+    out + &framed("  last log: ", figures.last_log.as_ref().map(visible), "\n")
 }
 
 /// An event on one line, with its mark. Not yet safe to show.
@@ -68,11 +59,11 @@ fn describe(entry: &JournalEntry) -> (&'static str, Tone, String) {
         JournalEntry::RunStarted {
             run_id, started_at, ..
         } => {
-            let at = after(" at ", started_at.as_ref(), "");
+            let at = framed(" at ", started_at.as_ref(), "");
             ("▶", Tone::Faint, format!("run {run_id} begins{at}"))
         }
         JournalEntry::PlanCompiled { digest, steps, .. } => {
-            let digest = after(" (", digest.as_ref(), ")");
+            let digest = framed(" (", digest.as_ref(), ")");
             let what = format!("plan of {}{digest}", count(steps.len(), "step"));
             ("▶", Tone::Faint, what)
         }
@@ -95,13 +86,8 @@ fn describe(entry: &JournalEntry) -> (&'static str, Tone, String) {
             ..
         } => {
             let took = format!("{}{}", duration(*duration_ms), try_number(*attempt));
-            let tests = tests.map_or_else(String::new, |t| {
-                format!(
-                    "; tests: {} passed, {} failed, {} skipped",
-                    t.passed, t.failed, t.skipped
-                )
-            });
-            let detail = after(": ", detail.as_ref(), "");
+            let tests = framed("; tests: ", *tests, "");
+            let detail = framed(": ", detail.as_ref(), "");
             let word = status.name().replace('_', " ");
             let (sign, tone) = mark(*status);
             (sign, tone, format!("{id} {word} in {took}{detail}{tests}"))
@@ -139,10 +125,5 @@ fn name(signal: Interrupt) -> &'static str {
 }
 
 fn try_number(attempt: u32) -> String {
-    after(", try ", Some(attempt).filter(|n| *n > 1), "")
-}
-
-/// Returns a value between two words, if there is one.
-fn after<T: Display>(before: &str, what: Option<T>, behind: &str) -> String {
-    what.map_or_else(String::new, |what| format!("{before}{what}{behind}"))
+    framed(", try ", Some(attempt).filter(|n| *n > 1), "")
 }

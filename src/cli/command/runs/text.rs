@@ -2,7 +2,9 @@
 
 use crate::command::prelude::*;
 use crate::history::{fit, mark};
+use crate::render::style::widest;
 use crate::render::style::{Tone, duration, paint};
+use vplan_base::word::text_if;
 use vplan_run::journal::{ReplayedStep, StepState};
 use vplan_run::past::{State, Summary, short};
 use vplan_store::history::Past;
@@ -12,37 +14,23 @@ pub(super) fn table(rows: &[Row], terminal: &Terminal) -> String {
         return "no such run is recorded\n".to_owned();
     }
     let narrow = terminal.columns.is_some_and(|c| c < 70);
-    let word = |row: &Row| match &row.check {
-        Some(check) => check.status.replace('_', " "),
-        None => row.run.word().replace('_', " "),
+    let word = |row: &Row| {
+        let status = row.check.as_ref().map(|check| check.status);
+        status.unwrap_or(row.run.word()).replace('_', " ")
     };
-    let width = rows
-        .iter()
-        .map(|r| word(r).chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = widest(rows.iter().map(word));
     let mut text = String::new();
     for row in rows {
         let run = &row.run;
         let time = run.started_at.as_deref().unwrap_or_default();
-        let time = if narrow {
-            time.get(5..16)
-        } else {
-            time.get(..19)
-        }
-        .unwrap_or_default()
-        .replace('T', " ");
-        let took = duration(
-            row.check
-                .as_ref()
-                .map_or(run.duration_ms, |c| c.duration_ms),
-        );
+        let time = time.get(if narrow { 5..16 } else { 0..19 });
+        let time = time.unwrap_or_default().replace('T', " ");
+        let check = row.check.as_ref();
+        let took = duration(check.map_or(run.duration_ms, |c| c.duration_ms));
         let failed = run.failed.iter().map(visible).collect::<Vec<_>>().join(" ");
-        let steps = if run.state == State::Finished {
+        let steps = text_if(run.state == State::Finished, || {
             format!("{}/{}", run.passed, run.total)
-        } else {
-            String::new()
-        };
+        });
         let rest = if narrow {
             format!("{:width$} {took:>6}", word(row))
         } else {

@@ -9,19 +9,16 @@ use serde_json::Value;
 /// The schema of a kind of document.
 pub(super) fn schema(kind: &Kind) -> Schema {
     let settings = SchemaSettings::draft2020_12();
-    let settings = if kind.direction == Direction::Read {
-        settings.for_deserialize()
-    } else {
-        settings.for_serialize()
+    let settings = match kind.direction {
+        Direction::Read => settings.for_deserialize(),
+        Direction::Written => settings.for_serialize(),
     };
     let mut generator = settings.into_generator();
     let mut schema = match kind.shapes {
         [one] => one(&mut generator),
         several => {
-            let any: Vec<Value> = several
-                .iter()
-                .map(|shape| part(shape(&mut generator)))
-                .collect();
+            let parts = several.iter().map(|shape| part(shape(&mut generator)));
+            let any: Vec<Value> = parts.collect();
             json_schema!({"$schema": "https://json-schema.org/draft/2020-12/schema", "anyOf": any})
         }
     };
@@ -38,10 +35,8 @@ pub(super) fn schema(kind: &Kind) -> Schema {
     } else {
         1
     };
-    schema.insert(
-        "$id".to_owned(),
-        format!("urn:vplan:schema:{}:{version}", kind.name).into(),
-    );
+    let id = format!("urn:vplan:schema:{}:{version}", kind.name);
+    schema.insert("$id".to_owned(), id.into());
     schema.insert("title".to_owned(), format!("vplan {}", kind.name).into());
     schema.insert("description".to_owned(), kind.about.into());
     schema

@@ -4,6 +4,7 @@ use crate::command::prelude::*;
 use crate::history::headline;
 use crate::render;
 use crate::render::style::{Tone, paint};
+use vplan_base::word::{framed, text_if};
 use vplan_engine::tree_status::TreeStatus;
 use vplan_plan::caveat::Caveat;
 use vplan_run::ended::VerifiedAnswer;
@@ -25,17 +26,11 @@ pub(super) struct StatusView {
 }
 
 pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Terminal) -> String {
-    let mut text = String::new();
-    if let Some(compared) = &standing.compared {
-        text.push_str(&format!("compared: {}\n", visible(compared)));
-    }
+    let mut text = framed("compared: ", standing.compared.as_ref().map(visible), "\n");
     text.push_str(&render::caveats(&standing.caveats, terminal.color));
     let Some((latest, trouble)) = &shown.latest else {
-        let answer = if shown.required || standing.nothing_applies {
-            answer(standing, None)
-        } else {
-            String::new()
-        };
+        let answers = shown.required || standing.nothing_applies;
+        let answer = text_if(answers, || answer(standing, None));
         return text + "no run is recorded yet: `vplan run` makes one\n" + &answer;
     };
     let warn = |what: &str| format!("  {} {what}\n", paint(terminal.color, Tone::Warn, "!"));
@@ -46,9 +41,7 @@ pub(super) fn page(shown: &StatusView, standing: &TreeStatus, terminal: &Termina
             text.push_str("\nthe latest run that came to its end:\n");
             text.push_str(&headline(finished, terminal.color, terminal.columns));
         }
-        if let Some(reason) = &shown.reason {
-            text.push_str(&format!("  {}\n", visible(reason)));
-        }
+        text.push_str(&framed("  ", shown.reason.as_ref().map(visible), "\n"));
     }
     if shown.finished.is_some() || shown.required {
         text.push_str(&answer(standing, shown.finished.as_ref()));

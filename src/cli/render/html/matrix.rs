@@ -18,11 +18,8 @@ pub(super) fn section(out: &mut String, matrix: &Matrix) {
          contract does not select</p>\n<div class=\"matrix\" tabindex=\"0\">\n<table>\n<tr><th></th>",
     );
     for folder in &matrix.folders {
-        let _ = write!(
-            out,
-            "<th scope=\"col\"><code>{}</code></th>",
-            text(&folder.to_string())
-        );
+        let folder = text(&folder.to_string());
+        let _ = write!(out, "<th scope=\"col\"><code>{folder}</code></th>");
     }
     out.push_str("</tr>\n");
     for row in &matrix.rows {
@@ -39,8 +36,7 @@ pub(super) fn section(out: &mut String, matrix: &Matrix) {
 }
 
 fn write_cell(out: &mut String, cell: &Cell) {
-    let mut title = count(cell.read, "file");
-    title.push_str(" read");
+    let mut title = count(cell.read, "file") + " read";
     if !cell.selected_by.is_empty() {
         let by = first_of(cell.selected_by.iter(), NAMED);
         let _ = write!(title, "; selected by {by}");

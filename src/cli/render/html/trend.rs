@@ -44,11 +44,8 @@ pub(super) fn section(out: &mut String, runs: &[Summary], current: &str) {
     );
     out.push_str("<tr><th>run</th><th>started</th><th>ended</th><th>took</th></tr>\n");
     for run in runs.iter().rev() {
-        let here = if run.run_id == current {
-            " (this one)"
-        } else {
-            ""
-        };
+        let is_current = run.run_id == current;
+        let here = if is_current { " (this one)" } else { "" };
         let started = when(run.started_at.as_deref().unwrap_or("unknown"));
         let (day, time) = started.split_once(' ').unwrap_or((&started, ""));
         let _ = writeln!(
@@ -70,12 +67,8 @@ fn bar(out: &mut String, at: u64, run: &Summary, longest: u64, is_current: bool)
     let height = (u128::from(run.duration_ms) * u128::from(HEIGHT) / u128::from(longest)).max(2);
     let (x, y) = (at * STEP + 1, u128::from(HEIGHT).saturating_sub(height));
     let (tone, width) = (tone(run), STEP - 2);
-    let title = format!(
-        "{}: {} in {}",
-        short(&run.run_id),
-        words(run),
-        duration(run.duration_ms)
-    );
+    let time = duration(run.duration_ms);
+    let title = format!("{}: {} in {time}", short(&run.run_id), words(run));
     let _ = write!(
         out,
         "<g><title>{}</title><rect class=\"{tone}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"></rect>",

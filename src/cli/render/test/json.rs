@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use vplan_base::canon::Digest;
+use vplan_plan::expectation::Verdict;
 use vplan_plan::expectation::coverage::{self, Item};
 use vplan_plan::expectation::{self, DifferenceKind};
 
@@ -128,19 +129,18 @@ impl From<coverage::Count> for Count {
 
 /// All that there is to tell.
 pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
+    let differences = |v: &'a Verdict| {
+        v.differences
+            .iter()
+            .map(|d| difference(results, d))
+            .collect()
+    };
     let cases = results.all().map(|(expect, verdict)| Case {
-        differences: verdict.map(|v| {
-            v.differences
-                .iter()
-                .map(|d| difference(results, d))
-                .collect()
-        }),
+        differences: verdict.map(differences),
         file: results.file(expect),
         line: expect.line,
         plan: verdict.map(|v| v.plan.as_slice()),
-        refused: verdict
-            .and_then(|v| v.refused.as_ref())
-            .map(|refused| refused.message.as_str()),
+        refused: verdict.and_then(|v| Some(v.refused.as_ref()?.message.as_str())),
         status: verdict.map(|v| {
             if v.passed() {
                 Status::Passed
@@ -159,10 +159,7 @@ pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
         },
         coverage: results.verdicts.map(|_| covered(results)),
         failed,
-        passed: results
-            .verdicts
-            .zip(failed)
-            .map(|(verdicts, failed)| verdicts.len() - failed),
+        passed: failed.map(|failed| results.expects.len() - failed),
     }
 }
 
@@ -187,11 +184,8 @@ fn difference<'a>(
 }
 
 fn covered<'a>(results: &'a Results<'_>) -> Covered<'a> {
-    let kinds = results
-        .coverage
-        .kinds
-        .iter()
-        .map(|(kind, count)| (kind.plural(), Count::from(*count)));
+    let kinds = results.coverage.kinds.iter();
+    let kinds = kinds.map(|(kind, count)| (kind.plural(), Count::from(*count)));
     Covered {
         all: results.coverage.total().into(),
         elsewhere: results.coverage.elsewhere,

@@ -1,10 +1,12 @@
 //! Renders the results of a contract's tests as JUnit XML.
 
+use super::plan_of;
 use super::{Results, describe};
 use crate::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
 use vplan_base::source::Source;
 use vplan_base::span::SourceId;
 use vplan_contract::expect::Expect;
+use vplan_plan::expectation::Difference;
 use vplan_plan::expectation::Verdict;
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
@@ -14,15 +16,11 @@ pub fn document(results: &Results<'_>) -> String {
     files.dedup();
     let suite = |file: SourceId| {
         let of_file = results.all().filter(|(e, _)| e.place.source == file);
+        let cases = of_file.map(|(e, verdict)| case(results, e, verdict));
+        let name = results.sources.get(file).map_or("", Source::name);
         Suite {
-            cases: of_file
-                .map(|(e, verdict)| case(results, e, verdict))
-                .collect(),
-            name: results
-                .sources
-                .get(file)
-                .map_or("", Source::name)
-                .to_owned(),
+            cases: cases.collect(),
+            name: name.to_owned(),
             ..Suite::default()
         }
     };
@@ -40,27 +38,19 @@ fn case(results: &Results<'_>, expect: &Expect, verdict: Option<&Verdict>) -> Ca
         None => End::Skipped(None),
         Some(verdict) if verdict.passed() => End::Passed,
         Some(verdict) => {
+            let line = |d: &Difference| {
+                let (assertion, what) = (d.assertion.name(), describe(d));
+                format!("{assertion}: `{}` {what}: {}", d.name, d.why)
+            };
+            let refused = verdict.refused.iter().map(|r| r.message.clone());
             let lines: Vec<String> = verdict
                 .differences
                 .iter()
-                .map(|d| {
-                    format!(
-                        "{}: `{}` {}: {}",
-                        d.assertion.name(),
-                        d.name,
-                        describe(d),
-                        d.why
-                    )
-                })
-                .chain(verdict.refused.iter().map(|r| r.message.clone()))
+                .map(line)
+                .chain(refused)
                 .collect();
-            let plan = if verdict.plan.is_empty() {
-                "nothing".to_owned()
-            } else {
-                verdict.plan.join(" ")
-            };
             End::Failed(JunitFailure {
-                body: format!("{}\nthe plan is: {plan}", lines.join("\n")),
+                body: format!("{}\n{}", lines.join("\n"), plan_of(verdict)),
                 kind: "expect".to_owned(),
                 message: lines.first().cloned().unwrap_or_default(),
             })

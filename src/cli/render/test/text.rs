@@ -1,14 +1,18 @@
 //! Renders the results of a contract's tests for people: a line a test, and for a failure the
 //! expected next to the actual.
 
+use super::plan_of;
 use super::{Results, describe};
 use crate::render::diagnostic::diagnostics;
+use crate::render::style::widest;
 use crate::render::style::{Tone, count, cut, paint};
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::span::Place;
+use vplan_base::word::text_if;
 use vplan_base::word::visible;
 use vplan_contract::expect::{Assertion, AssertionKind, Expect};
 use vplan_plan::expectation::alignment::align;
+use vplan_plan::expectation::coverage::Count;
 use vplan_plan::expectation::coverage::ItemKind;
 use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 
@@ -23,35 +27,21 @@ const UNCOVERED: usize = 50;
 pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> String {
     let mut out = String::new();
     let title = |e: &Expect| {
-        format!(
-            "{}  ({}:{})",
-            visible(&e.title),
-            visible(results.file(e)),
-            e.line
-        )
+        let (title, file) = (visible(&e.title), visible(results.file(e)));
+        format!("{title}  ({file}:{})\n", e.line)
     };
     if results.verdicts.is_none() {
-        results
-            .expects
-            .iter()
-            .for_each(|e| out.push_str(&format!("{}\n", title(e))));
-        return out;
+        return results.expects.iter().map(title).collect();
     }
     let mut failures = String::new();
     for (expect, verdict) in results.run() {
         if !verdict.passed() {
-            out.push_str(&format!(
-                "{} {}\n",
-                paint(color, Tone::Bad, "FAILED"),
-                title(expect)
-            ));
+            let word = paint(color, Tone::Bad, "FAILED");
+            out.push_str(&format!("{word} {}", title(expect)));
             failure(results, expect, verdict, color, width, &mut failures);
         } else if !quiet {
-            out.push_str(&format!(
-                "{}     {}\n",
-                paint(color, Tone::Good, "ok"),
-                title(expect)
-            ));
+            let word = paint(color, Tone::Good, "ok");
+            out.push_str(&format!("{word}     {}", title(expect)));
         }
     }
     if !failures.is_empty() {
@@ -86,47 +76,27 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
             .get(kind)
             .copied()
             .unwrap_or_default();
-        (count.total > 0).then(|| {
-            format!(
-                "{} {}/{} ({}%)",
-                kind.plural(),
-                count.covered,
-                count.total,
-                count.percent()
-            )
-        })
+        let Count { covered, total, .. } = count;
+        let (kind, percent) = (kind.plural(), count.percent());
+        (total > 0).then(|| format!("{kind} {covered}/{total} ({percent}%)"))
     };
     let parts: Vec<String> = ItemKind::ALL.iter().filter_map(part).collect();
     let total = results.coverage.total().percent();
-    let parts = if parts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", parts.join(", "))
-    };
+    let parts = text_if(!parts.is_empty(), || format!(": {}", parts.join(", ")));
     out.push_str(&format!("coverage {total}%{parts}\n"));
+    let mut faint = |text: &str| out.push_str(&(paint(color, Tone::Faint, text) + "\n"));
     if results.coverage.elsewhere > 0 {
-        let text = format!(
-            "  not counted: {} of imports from elsewhere",
-            count(results.coverage.elsewhere, "item")
-        );
-        out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
+        let items = count(results.coverage.elsewhere, "item");
+        faint(&format!("  not counted: {items} of imports from elsewhere"));
     }
     let uncovered = &results.coverage.uncovered;
     for item in uncovered.iter().take(UNCOVERED) {
-        let place = format!("{}:{}", visible(&item.file), item.line);
-        let text = format!(
-            "  {place}  {}: {}",
-            cut(&visible(&item.name), 100),
-            item.never
-        );
-        out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
+        let (file, name) = (visible(&item.file), cut(&visible(&item.name), 100));
+        faint(&format!("  {file}:{}  {name}: {}", item.line, item.never));
     }
     if uncovered.len() > UNCOVERED {
-        let text = format!(
-            "  … and {} more (`--format json` has all)",
-            uncovered.len() - UNCOVERED
-        );
-        out.push_str(&format!("{}\n", paint(color, Tone::Faint, &text)));
+        let more = uncovered.len() - UNCOVERED;
+        faint(&format!("  … and {more} more (`--format json` has all)"));
     }
 }
 
@@ -140,22 +110,19 @@ fn failure(
     out: &mut String,
 ) {
     if let Some(refused) = &verdict.refused {
-        let message = format!(
-            "`{}`: there is no plan: {}",
-            visible(&expect.title),
-            refused.message
-        );
+        let title = visible(&expect.title);
+        let message = format!("`{title}`: there is no plan: {}", refused.message);
         let mut diagnostic =
             Diagnostic::error(FAILED, message).label(expect.place, "for this test");
         diagnostic.help.clone_from(&refused.help);
         out.push_str(&diagnostics(results.sources, &[diagnostic], color, width));
     }
     for assertion in &expect.assertions {
-        let of: Vec<&Difference> = verdict
+        let of = verdict
             .differences
             .iter()
-            .filter(|d| d.assertion == assertion.kind)
-            .collect();
+            .filter(|d| d.assertion == assertion.kind);
+        let of: Vec<&Difference> = of.collect();
         if of.is_empty() {
             continue;
         }
@@ -165,12 +132,7 @@ fn failure(
         if assertion.kind == AssertionKind::Plan {
             table(assertion, &of, verdict, color, out);
         } else {
-            let plan = if verdict.plan.is_empty() {
-                "nothing".to_owned()
-            } else {
-                verdict.plan.join(" ")
-            };
-            out.push_str(&format!("    the plan is: {}\n\n", visible(&plan)));
+            out.push_str(&format!("    {}\n\n", visible(plan_of(verdict))));
         }
     }
 }
@@ -215,16 +177,8 @@ fn table(
 ) {
     let expected: Vec<&str> = assertion.names.iter().map(|n| n.value.as_str()).collect();
     let actual: Vec<&str> = verdict.plan.iter().map(String::as_str).collect();
-    let widest = |names: &[&str], head: &str| {
-        names
-            .iter()
-            .map(|n| n.chars().count())
-            .chain([head.len()])
-            .max()
-            .unwrap_or(0)
-            .min(WIDEST)
-    };
-    let (left, right) = (widest(&expected, "expected"), widest(&actual, "actual"));
+    let width = |names: &[&str], head: &str| widest(names).max(head.len()).min(WIDEST);
+    let (left, right) = (width(&expected, "expected"), width(&actual, "actual"));
     let head = format!("    {:left$}   {:right$}", "expected", "actual");
     out.push_str(&format!("{}\n", paint(color, Tone::Faint, head.trim_end())));
     for row in align(&expected, &actual) {
@@ -237,22 +191,17 @@ fn table(
         let name = row.expected.xor(row.actual);
         // A check at another place has its reason there.
         let moved = |d: &&&Difference| row.actual.is_some() || !verdict.plan.contains(&d.name);
-        let why = name
-            .and_then(|n| differences.iter().find(|d| d.name == n))
-            .filter(moved);
-        let why = why.map_or(String::new(), |d| format!("   {}: {}", describe(d), d.why));
-        let cells = format!(
-            "  {mark} {:left$}   {:right$}",
-            cell(row.expected),
-            cell(row.actual)
-        );
-        let cells = if why.is_empty() {
-            cells.trim_end().to_owned()
-        } else {
-            cells
-        };
+        let why = name.and_then(|n| differences.iter().find(|d| d.name == n));
+        let why = why
+            .filter(moved)
+            .map(|d| format!("   {}: {}", describe(d), d.why));
+        let (expected, actual) = (cell(row.expected), cell(row.actual));
+        let mut cells = format!("  {mark} {expected:left$}   {actual:right$}");
+        if why.is_none() {
+            cells.truncate(cells.trim_end().len());
+        }
         let cells = tone.map_or(cells.clone(), |t| paint(color, t, &cells));
-        out.push_str(&format!("{cells}{}\n", visible(&why)));
+        out.push_str(&format!("{cells}{}\n", visible(why.unwrap_or_default())));
     }
     out.push('\n');
 }
