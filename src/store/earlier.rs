@@ -45,31 +45,25 @@ impl<'a> Earlier<'a> {
         request: &Request,
         state: &StateDir,
     ) -> Option<Self> {
-        let proposed = request
-            .proposal
+        let proposed = request.proposal.iter().flat_map(|p| &p.commands);
+        let mut asked = request
+            .explicit
             .iter()
-            .flat_map(|p| &p.commands)
-            .map(|(asked, _)| asked);
+            .chain(proposed.map(|(asked, _)| asked));
         Some(Self {
             git,
             root: git.root().to_owned(),
             base: *base?,
             head: git.head().ok()??,
             contract,
-            changed: request
-                .explicit
-                .iter()
-                .chain(proposed)
-                .any(|asked| asked.command.has_changed()),
+            changed: asked.any(|asked| asked.command.has_changed()),
             place: state.path.join(NAME),
         })
     }
 
     fn read(&self) -> Passes {
-        read_plain(&self.place, MOST)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        let bytes = read_plain(&self.place, MOST).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
     /// Returns the passes of this run that can be compared: a check with `{changed}` has other
@@ -81,13 +75,11 @@ impl<'a> Earlier<'a> {
     ) -> impl Iterator<Item = (&'p Step, Pass)> {
         let below = |path: &[u8]| Path::new(OsStr::from_bytes(path)).starts_with(&self.root);
         let head = self.head.to_string();
-        plan.steps
-            .iter()
-            .zip(records)
-            .filter(|(step, record)| {
-                record.status.is_pass() && step.argv.is_some() && self.compares(step)
-            })
-            .map(move |(step, record)| (step, Pass::of(step, record, &head, below)))
+        let counts = |(step, record): &(&Step, &StepRecord)| {
+            record.status.is_pass() && step.argv.is_some() && self.compares(step)
+        };
+        let passed = plan.steps.iter().zip(records).filter(counts);
+        passed.map(move |(step, record)| (step, Pass::of(step, record, &head, below)))
     }
 
     fn compares(&self, step: &Step) -> bool {
@@ -97,9 +89,8 @@ impl<'a> Earlier<'a> {
         if step.origin != Origin::Contract {
             return !self.changed;
         }
-        let check = self
-            .contract
-            .and_then(|c| c.checks.iter().find(|check| check.id == step.id));
+        let mut checks = self.contract.into_iter().flat_map(|c| &c.checks);
+        let check = checks.find(|check| check.id == step.id);
         check.is_some_and(|c| !matches!(&c.body, Body::Command(command) if command.has_changed()))
     }
 
@@ -122,11 +113,8 @@ impl<'a> Earlier<'a> {
             return false;
         };
         let within = |one: &Oid, other: &Oid| {
-            one == other
-                || self
-                    .git
-                    .merge_base("HEAD", one, other)
-                    .is_ok_and(|found| found == *one)
+            let base = || self.git.merge_base("HEAD", one, other);
+            one == other || base().is_ok_and(|found| found == *one)
         };
         commit == self.base || (within(&commit, &self.head) && within(&self.base, &commit))
     }

@@ -11,12 +11,13 @@ use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use vplan_base::canon::Digest;
 use vplan_base::unit::show_size;
 use vplan_base::word::visible;
@@ -26,6 +27,7 @@ use vplan_os::process::program::message_of;
 use vplan_os::retry_eintr::{flock, openat, read_dir};
 use vplan_plan::{Plan, document};
 use vplan_run::expected::ExpectedTimes;
+use vplan_run::journal::Line;
 use vplan_run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
 use vplan_run::merge;
 use vplan_run::past::{Summary, Tally, is_one_in_sixteen, is_run_id};
@@ -231,9 +233,9 @@ impl History {
                 let torn = bytes.len() - past.run.bytes;
                 // A line that is being written is not a torn one.
                 if torn > 0 && !writing {
-                    past.trouble = Some(format!(
-                        "the last {torn} bytes of its journal are torn or foreign"
-                    ));
+                    let trouble =
+                        format!("the last {torn} bytes of its journal are torn or foreign");
+                    past.trouble = Some(trouble);
                 }
             }
             Err(why) => past.trouble = Some(format!("its journal {why}")),
@@ -307,10 +309,9 @@ impl History {
         let Some(bytes) = self.file(id, "plan.json")? else {
             return Ok(None);
         };
-        let text =
-            std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8".to_owned())?;
-        document::from_json(text)
-            .map(Some)
+        let text = std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8")?;
+        let plan = document::from_json(text);
+        plan.map(Some)
             .map_err(|e| format!("`plan.json`: {}", e.message))
     }
 
@@ -329,10 +330,7 @@ impl History {
     pub fn log(&self, id: &str, path: &str) -> Result<File, String> {
         let plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
         let Some(name) = path.strip_prefix("logs/").filter(plain) else {
-            return Err(format!(
-                "`{}` is no place of a log",
-                visible(path.as_bytes())
-            ));
+            return Err(format!("`{}` is no place of a log", visible(path)));
         };
         let folder = match enter(self.folder(id)?.as_fd(), "logs") {
             Ok(Some(folder)) => folder,
@@ -346,9 +344,8 @@ impl History {
     #[must_use]
     pub fn service_log(&self, id: &str, service: &str) -> Option<Logged> {
         let events = self.events(id).unwrap_or_default();
-        let plans = lines(&events)
-            .filter(|line| matches!(line.entry, JournalEntry::PlanCompiled { .. }))
-            .count();
+        let is_plan = |line: &Line| matches!(line.entry, JournalEntry::PlanCompiled { .. });
+        let plans = lines(&events).filter(is_plan).count();
         let rounds = 1..=u32::try_from(plans).unwrap_or(u32::MAX);
         let starts = |round| (1..=STARTS).rev().map(move |start| (start, round));
         let log = |(start, round)| Logged {
@@ -382,11 +379,8 @@ impl History {
                 JournalEntry::StepFinished {
                     attempt, id, log, ..
                 } => {
-                    let of = found
-                        .tries
-                        .iter_mut()
-                        .rev()
-                        .find(|t| t.id == id && t.attempt == attempt);
+                    let mut tries = found.tries.iter_mut().rev();
+                    let of = tries.find(|t| t.id == id && t.attempt == attempt);
                     of.into_iter().for_each(|t| t.log.clone_from(&log));
                 }
                 _ => {}
@@ -417,9 +411,8 @@ impl History {
         let mut all = Tally::default();
         // In their order: the newest failure is the last one.
         let parts = ids.chunks(ids.len().div_ceil(threads)).collect();
-        parallel::each(parts, count)
-            .into_iter()
-            .for_each(|part| all.merge(part));
+        let parts = parallel::each(parts, count).into_iter();
+        parts.for_each(|part| all.merge(part));
         all
     }
 
@@ -491,11 +484,12 @@ impl History {
         };
         let io = |e: io::Error| HistoryError::Io(self.path.clone(), e);
         let old = ids.get(keep..).unwrap_or_default();
-        let old = old.get(old.len().saturating_sub(most)..);
-        let old = old.unwrap_or_default();
+        let old = old
+            .get(old.len().saturating_sub(most)..)
+            .unwrap_or_default();
         // Only one thread at a time takes a run: they share the lock of the folder.
         let waiting = Mutex::new(old.iter().enumerate());
-        let lock = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || parallel::locked(&waiting);
         let take_and_remove = |()| {
             let mut done = Vec::new();
             loop {
@@ -595,13 +589,12 @@ fn cannot(error: io::Error) -> String {
 }
 
 /// Opens a folder in a folder; `None` when it is not there.
-pub(super) fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn enter(
+    parent: BorrowedFd<'_>,
+    name: impl Arg + Copy,
+) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(parent, name, flags, Mode::empty()) {
-        Ok(folder) => Ok(Some(folder)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(error),
-    }
+    if_there(openat(parent, name, flags, Mode::empty()))
 }
 
 /// Opens a regular file that is no symlink, without waiting, as a pipe would.
@@ -655,8 +648,7 @@ fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
             continue;
         };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let Some(inner) = if_there(openat(folder, name, flags, Mode::empty()))? else {
+            let Some(inner) = enter(folder, name)? else {
                 continue;
             };
             bytes += clear(inner.as_fd(), dry, depth + 1)?;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
+use vplan_base::word::text_if;
 use vplan_base::word::visible;
 use vplan_os::atomic_file::{Keeping, RECORDED, RECORDED_LATER, create, replaced, sync_folder};
 use vplan_os::files::make_folders;
@@ -388,13 +389,8 @@ fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
             if stat.st_size > 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                 return Ok(());
             }
-            openat(
-                folder,
-                NAME,
-                OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-                Mode::empty(),
-            )?
-            .into()
+            let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            openat(folder, NAME, flags, Mode::empty())?.into()
         }
         Err(error) => return Err(error.into()),
     };
@@ -434,10 +430,8 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
         }
     }
     let now = u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX);
-    Ok(format!(
-        "{}-{hex}",
-        after(newest.split('-').next().unwrap_or_default(), now)
-    ))
+    let time = after(newest.split('-').next().unwrap_or_default(), now);
+    Ok(format!("{time}-{hex}"))
 }
 
 /// Formats `20260102T030405.678Z`: `now`, in milliseconds since 1970, or else the first time that
@@ -445,10 +439,7 @@ fn new_id(runs: BorrowedFd<'_>) -> io::Result<String> {
 fn after(other: &str, now: u64) -> String {
     const END: u64 = 253_402_300_800_000;
     let text = |millis: u64| {
-        let civil: String = civil(millis / 1000)
-            .chars()
-            .filter(|c| !matches!(c, '-' | ':'))
-            .collect();
+        let civil = civil(millis / 1000).replace(['-', ':'], "");
         format!("{civil}.{:03}Z", millis % 1000)
     };
     let (mut low, mut high) = (now, END);
@@ -495,43 +486,22 @@ fn civil(seconds: u64) -> String {
         year += 1;
     }
     let mut month = 1;
-    for length in [
-        31,
-        28 + u64::from(leap(year)),
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ] {
+    let february = 28 + u64::from(leap(year));
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
         if days < length {
             break;
         }
         days -= length;
         month += 1;
     }
-    let day = days + 1;
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    let (day, hour, minute, second) = (days + 1, second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 /// Returns the name of a try's log: the step's id with everything escaped that means something to a
 /// file system, so that different steps have different names.
 pub fn log_name(id: &str, attempt: u32, round: u32) -> String {
-    let again = if round > 1 {
-        format!(".r{round}")
-    } else {
-        String::new()
-    };
+    let again = text_if(round > 1, || format!(".r{round}"));
     format!("{}.{attempt}{again}.log", file_name(id))
 }
 
@@ -547,11 +517,9 @@ fn file_name(id: &str) -> String {
     }
     if name.len() > 180 {
         let digest = Digest::of(id.as_bytes()).hex();
-        name = format!(
-            "{}%%{}",
-            name.get(..100).unwrap_or_default(),
-            digest.get(..32).unwrap_or_default()
-        );
+        name.truncate(100);
+        name.push_str("%%");
+        name.push_str(digest.get(..32).unwrap_or_default());
     }
     name
 }

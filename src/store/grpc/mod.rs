@@ -296,8 +296,8 @@ impl Connection {
         let missing = self.missing(&digests).await?;
         let contents = digests.iter().zip(contents);
         let wanted = contents.filter(|(digest, _)| missing.contains(digest));
-        self.upload(wanted.map(|(_, bytes)| Ok(bytes.to_vec())))
-            .await
+        let wanted = wanted.map(|(_, bytes)| Ok(bytes.to_vec()));
+        self.upload(wanted).await
     }
 
     /// Returns those of these contents that are not there.
@@ -365,16 +365,13 @@ impl Connection {
         let Digest { hash, size_bytes } = digest_of(bytes);
         let name = self.resource(&format!("uploads/{}/blobs/{hash}/{size_bytes}", unique()?));
         let count = bytes.len().div_ceil(PART);
-        let parts = bytes
-            .chunks(PART)
-            .enumerate()
-            .map(|(index, part)| WriteRequest {
-                resource_name: name.clone(),
-                write_offset: i64::try_from(index * PART).unwrap_or(i64::MAX),
-                finish_write: index + 1 == count,
-                data: part.to_vec(),
-            });
-        let parts: Vec<WriteRequest> = parts.collect();
+        let part = |(index, part): (usize, &[u8])| WriteRequest {
+            resource_name: name.clone(),
+            write_offset: i64::try_from(index * PART).unwrap_or(i64::MAX),
+            finish_write: index + 1 == count,
+            data: part.to_vec(),
+        };
+        let parts: Vec<WriteRequest> = bytes.chunks(PART).enumerate().map(part).collect();
         let codec = ProstCodec::<WriteRequest, WriteResponse>::default();
         let path = PathAndQuery::from_static(WRITE);
         let mut client = self.client().await?;
@@ -390,10 +387,9 @@ impl Connection {
     }
 
     fn resource(&self, name: &str) -> String {
-        if self.instance.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}/{name}", self.instance)
+        match self.instance.as_str() {
+            "" => name.to_owned(),
+            instance => format!("{instance}/{name}"),
         }
     }
 }

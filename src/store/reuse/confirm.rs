@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
+use vplan_base::word::framed;
 use vplan_base::word::visible;
 use vplan_check::evidence::EarlierPass;
 use vplan_check::outcome::Status;
@@ -45,14 +46,9 @@ impl Expected {
     /// Describes how a step differs from it.
     fn difference(&self, record: &StepRecord, made: Option<&[Product]>) -> Option<String> {
         if !matches!(record.status, Status::Passed) {
-            let why = record
-                .detail
-                .as_deref()
-                .map_or(String::new(), |d| format!(" ({d})"));
-            return Some(format!(
-                "it passed then, now it is {}{why}",
-                record.status.name().replace('_', " ")
-            ));
+            let status = record.status.name().replace('_', " ");
+            let why = framed(" (", record.detail.as_deref(), ")");
+            return Some(format!("it passed then, now it is {status}{why}"));
         }
         if self.pass.tests != record.tests {
             return Some("it counted other tests".to_owned());
@@ -70,11 +66,8 @@ impl Expected {
             prints.collect::<BTreeMap<RepoPath, Print>>()
         };
         let (then, now) = (of(&self.products), of(made?));
-        let differs = then
-            .keys()
-            .chain(now.keys())
-            .filter(|p| then.get(*p) != now.get(*p))
-            .min();
+        let paths = then.keys().chain(now.keys());
+        let differs = paths.filter(|p| then.get(*p) != now.get(*p)).min();
         differs.map(|path| format!("it made another `{path}`"))
     }
 }
@@ -93,16 +86,13 @@ pub(super) fn all(
         let difference = one.difference(record, made);
         let run = visible(one.pass.run_id.as_bytes());
         if let Some(what) = &difference {
-            let key = one.signed_by.as_ref();
-            let of = key.map_or(String::new(), |key| format!(", signed by {key},"));
+            let of = framed(", signed by ", one.signed_by.as_ref(), ",");
             notes.push(format!(
                 "`{id}` is not what it was in run {run}{of} on the same inputs: {what}"
             ));
         }
-        if found
-            .as_ref()
-            .is_none_or(|found| found.difference.is_none())
-        {
+        let before = found.as_ref();
+        if before.is_none_or(|found| found.difference.is_none()) {
             found = Some(Confirmation {
                 difference,
                 run_id: one.pass.run_id.clone(),

@@ -52,11 +52,8 @@ impl SeenFiles {
     fn was_told(&self, path: &RepoPath) -> bool {
         let is_told =
             |path: RepoPath, is_folder| self.told.contains(&ToldChange { path, is_folder });
-        is_told(path.clone(), false)
-            || path
-                .ancestors()
-                .into_iter()
-                .any(|above| is_told(above, true))
+        let mut above = path.ancestors().into_iter();
+        is_told(path.clone(), false) || above.any(|folder| is_told(folder, true))
     }
 }
 
@@ -96,8 +93,8 @@ impl Eyes {
     fn listen(&mut self, epoch: u64) {
         let Some(changes) = self.watches.told() else {
             self.is_deceived |= self.seen.values().any(|seen| seen.is_believed);
-            self.seen
-                .retain(|_, seen| seen.epoch == epoch && !seen.is_watched);
+            let stays = |seen: &SeenFiles| seen.epoch == epoch && !seen.is_watched;
+            self.seen.retain(|_, seen| stays(seen));
             self.heard = ToldFiles::default();
             return;
         };
@@ -215,9 +212,9 @@ impl Eyes {
             && !seen.is_watched
             && !seen.files.has_links()
         {
-            let mut folders = seen.folders.keys();
-            seen.is_watched = folders
-                .all(|path| self.heard.folders.contains(path) || add(&mut self.watches, path));
+            let (mut folders, heard) = (seen.folders.keys(), &self.heard.folders);
+            seen.is_watched =
+                folders.all(|path| heard.contains(path) || add(&mut self.watches, path));
         }
     }
 
@@ -226,10 +223,8 @@ impl Eyes {
         let is_as_before = |seen: &SeenFiles| {
             let changed = seen.files.changed(beneath, tree, seen.since);
             let listed = |(folder, then): (&RepoPath, &Stamp)| {
-                self.heard.listings.contains(folder)
-                    || beneath
-                        .status(folder)
-                        .is_ok_and(|now| Stamp::from(&now) == *then)
+                let is_same = |now| Stamp::from(&now) == *then;
+                self.heard.listings.contains(folder) || beneath.status(folder).is_ok_and(is_same)
             };
             changed.iter().all(|path| seen.was_told(path)) && seen.folders.iter().all(listed)
         };

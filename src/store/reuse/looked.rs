@@ -3,10 +3,11 @@
 use super::confirm::Expected;
 use super::other_runs::OtherRuns;
 use super::scan::Scan;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
 use vplan_git::fingerprint::Prints;
+use vplan_os::parallel::locked;
 use vplan_reuse::entry::{KeptPass, Product};
 use vplan_reuse::key::Parts;
 use vplan_reuse::listing::{Listing, MOST_LISTED};
@@ -72,7 +73,7 @@ impl Look {
     }
 
     pub(super) fn listed(&self) -> MutexGuard<'_, Option<Listing>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.listed)
     }
 
     /// Lists its files; `None` where there are too many.

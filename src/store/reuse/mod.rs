@@ -27,10 +27,11 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::glob::Selection;
 use vplan_base::path::RepoPath;
+use vplan_base::word::framed;
 use vplan_base::word::{Word, visible};
 use vplan_check::Kind;
 use vplan_check::confine::SandboxLevel;
@@ -44,6 +45,7 @@ use vplan_git::snapshot::Snapshot;
 use vplan_os::environment::{Environment, StepEnvironment, TEMPORARY};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::outside::Outside;
+use vplan_os::parallel::locked;
 use vplan_os::process::program::{Root, SearchPath, message_of};
 use vplan_os::stat_cache::Stats;
 use vplan_plan::{Note, Plan, Step, StepIndex};
@@ -114,10 +116,8 @@ impl State {
             return Arc::clone(order);
         }
         let order = Arc::new(Order::new(plan));
-        self.order = plan
-            .digest
-            .clone()
-            .map(|digest| (digest, Arc::clone(&order)));
+        let digest = plan.digest.clone();
+        self.order = digest.map(|digest| (digest, Arc::clone(&order)));
         order
     }
 }
@@ -208,12 +208,9 @@ impl<'a> Recall<'a> {
             }
         };
         let mut key = look.parts.key();
-        let free = free.and_then(|()| {
-            if self.how == Use::Keep {
-                Err(Why::NotWanted)
-            } else {
-                Ok(())
-            }
+        let free = free.and(match self.how {
+            Use::Keep => Err(Why::NotWanted),
+            _ => Ok(()),
         });
         let is_free = free.is_ok();
         let mut found = free.and_then(|()| self.find(step, &look, &key, trees));
@@ -232,11 +229,8 @@ impl<'a> Recall<'a> {
         }
         let is_replaced = found.is_ok() && self.how == Use::Reuse;
         let is_kept = self.sharing.as_ref().is_some_and(Sharing::is_written);
-        let shared = if !is_replaced && (asked.is_some() || is_kept) {
-            self.shared_parts(step, &look)
-        } else {
-            None
-        };
+        let is_shared = !is_replaced && (asked.is_some() || is_kept);
+        let shared = is_shared.then(|| self.shared_parts(step, &look)).flatten();
         let mut expected = Vec::new();
         if let Some((sharing, parts)) = asked.zip(shared.as_ref()) {
             if self.how == Use::Confirm {
@@ -258,10 +252,10 @@ impl<'a> Recall<'a> {
             Ok(entry) => expected.push(Expected::own(*entry)),
             Err(why) => {
                 if why == Why::Damaged {
-                    let id = visible(step.id.as_bytes());
-                    self.state().notes.push(format!(
-                        "what was kept of an earlier pass of `{id}` is damaged; it runs"
-                    ));
+                    let id = visible(&step.id);
+                    let note =
+                        format!("what was kept of an earlier pass of `{id}` is damaged; it runs");
+                    self.state().notes.push(note);
                     self.results.remove(&key);
                 }
                 // Without a pass of it there is nothing that it could differ from.
@@ -269,16 +263,14 @@ impl<'a> Recall<'a> {
                 self.runs(step, why.to_string(), differs);
             }
         }
-        self.state().open.insert(
-            step.id.clone(),
-            Open {
-                key,
-                look,
-                expected,
-                shared: shared.filter(|_| is_kept),
-                made: None,
-            },
-        );
+        let open = Open {
+            key,
+            look,
+            expected,
+            shared: shared.filter(|_| is_kept),
+            made: None,
+        };
+        self.state().open.insert(step.id.clone(), open);
         self.watch(plan, step, trees);
         None
     }
@@ -317,11 +309,7 @@ impl<'a> Recall<'a> {
         let made = self.produced_files(step, trees).map_err(Why::Unsteady)?;
         let product = |path: &RepoPath| made.get(path).map(|seen| seen.print.clone());
         // To know the tree may take a while, and few passes depend on it.
-        let tree = if entry.wrote.is_empty() {
-            None
-        } else {
-            trees.newest()
-        };
+        let tree = (!entry.wrote.is_empty()).then(|| trees.newest()).flatten();
         let is_ignored = |path: &RepoPath| tree.as_ref().is_some_and(|tree| !tree.holds(path));
         replaces(step, &look.parts, &entry, product, is_ignored)?;
         Ok(entry)
@@ -515,9 +503,8 @@ impl<'a> Recall<'a> {
         let Some(record) = record.filter(|r| r.status != Status::NotRun) else {
             return;
         };
-        let made = open
-            .made
-            .unwrap_or_else(|| Err("it did not end by itself".to_owned()));
+        let made = open.made;
+        let made = made.unwrap_or_else(|| Err("it did not end by itself".to_owned()));
         let products = made.as_ref().ok().map(|made| made.products.as_slice());
         if let Some((confirmation, notes)) = confirm::all(&open.expected, record, products) {
             state.notes.extend(notes);
@@ -572,18 +559,20 @@ impl<'a> Recall<'a> {
             };
             state.to_share.insert(entry.pass.step.clone(), to_share);
         }
-        let kept = self
+        let put_left = |()| left.iter().try_for_each(|left| self.results.put_left(left));
+        match self
             .results
             .put(&entry, listing.as_ref())
-            .and_then(|()| left.iter().try_for_each(|left| self.results.put_left(left)));
-        match kept {
+            .and_then(put_left)
+        {
             Ok(()) => {
                 state.kept += 1;
                 state.keys.insert(entry.pass.step, entry.key);
             }
-            Err(error) => state
-                .notes
-                .push(format!("a pass could not be kept: {}", message_of(&error))),
+            Err(error) => {
+                let why = message_of(&error);
+                state.notes.push(format!("a pass could not be kept: {why}"));
+            }
         }
     }
 
@@ -655,9 +644,8 @@ impl<'a> Recall<'a> {
             };
             let record = records.iter_mut().find(|record| record.id == id);
             if let Some(record) = record {
-                let said = record.not_reused.take().map(|said| said + "; ");
-                let said = said.unwrap_or_default() + &format!("this pass was not kept: {why}");
-                record.not_reused = Some(said);
+                let said = framed("", record.not_reused.take(), "; ");
+                record.not_reused = Some(format!("{said}this pass was not kept: {why}"));
             }
         }
     }
@@ -671,39 +659,29 @@ impl<'a> Recall<'a> {
         is_over: &mut dyn FnMut() -> bool,
     ) -> Vec<Note> {
         self.settle(tree, records);
-        let state = self
-            .state
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let eyes = self
-            .eyes
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let state = std::mem::take(&mut *self.state());
+        let stats = self.eyes().stats.take();
         let mut notes = state.notes;
         if let Some(sharing) = &self.sharing {
             sharing.share(state.to_share.into_values(), is_over);
             notes.extend(sharing.notes());
         }
-        if let Some(stats) = eyes.stats.filter(Stats::is_worth_writing)
+        if let Some(stats) = stats.filter(Stats::is_worth_writing)
             && let Err(error) = self.results.write_stats(&stats)
         {
-            notes.push(format!(
-                "the digests of files could not be kept: {}",
-                message_of(&error)
-            ));
+            let why = message_of(&error);
+            notes.push(format!("the digests of files could not be kept: {why}"));
         }
         if state.kept > 0 {
             // What exceeds the bounds now exceeds them the next time.
             let _ = self.results.collect(Bounds::default());
         }
-        notes
-            .into_iter()
-            .map(|message| Note::new("reuse", message))
-            .collect()
+        let note = |message| Note::new("reuse", message);
+        notes.into_iter().map(note).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Reads all that a step depends on: `anew`, or as far as what was seen before does not hold.
@@ -717,9 +695,8 @@ impl<'a> Recall<'a> {
         let step = plan.step(index);
         let quiet = self.epoch.load(Ordering::SeqCst);
         let quiet = (self.running.load(Ordering::SeqCst) == 0).then_some(quiet);
-        let environment = self
-            .environment
-            .of_step(self.root, step.environment_request());
+        let environment = self.environment;
+        let environment = environment.of_step(self.root, step.environment_request());
         let order = self.state().order(plan);
         let wanted = depends_on(step);
         let SeenFiles {
@@ -734,12 +711,13 @@ impl<'a> Recall<'a> {
         }
         let unchanged = step.unchanged.as_ref().map(|what| {
             let prints = fingerprint(&self.beneath, self.root.path(), self.git.as_ref(), what);
-            prints.map_err(|e| {
+            let why = |e| {
                 format!(
                     "what must stay unchanged cannot be known: {}",
                     message_of(&e)
                 )
-            })
+            };
+            prints.map_err(why)
         });
         let unchanged = unchanged.transpose()?;
         if let Some(prints) = &unchanged {
@@ -792,11 +770,9 @@ impl<'a> Recall<'a> {
         let variables = environment.variables.iter();
         let variables = variables.filter(|(name, _)| !(is_confined && is_own(name)));
         let digest = |(name, value): (&Vec<u8>, &Vec<u8>)| {
-            let digest = if name == b"PATH" {
-                self.results
-                    .conceal(name, &self.leading(&environment.search))
-            } else {
-                self.results.conceal(name, value)
+            let digest = match name.as_slice() {
+                b"PATH" => (self.results).conceal(name, &self.leading(&environment.search)),
+                _ => self.results.conceal(name, value),
             };
             (Word::new(name.clone()), digest)
         };
@@ -805,7 +781,7 @@ impl<'a> Recall<'a> {
 
     /// Returns the folders of programs that a PATH leads to, as one text.
     fn leading(&self, search: &SearchPath) -> Vec<u8> {
-        let mut known = self.leading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.leading);
         let found = known.entry(search.folders().to_vec()).or_insert_with(|| {
             let folders = search.leading(self.root).into_iter();
             let folders: Vec<_> = folders.map(|f| f.into_os_string().into_vec()).collect();
@@ -819,12 +795,12 @@ impl<'a> Recall<'a> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
-        self.scan(&[all_of(&step.produces)], trees, true)
-            .map(|seen| seen.files)
+        let seen = self.scan(&[all_of(&step.produces)], trees, true)?;
+        Ok(seen.files)
     }
 
     fn eyes(&self) -> MutexGuard<'_, Eyes> {
-        self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.eyes)
     }
 
     /// Scans files: `anew`, or as far as what was seen before does not hold.

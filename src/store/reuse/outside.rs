@@ -5,10 +5,11 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use vplan_base::canon::{Digest, Hasher};
 use vplan_base::word::visible;
 use vplan_os::outside::{Outside, Places};
+use vplan_os::parallel::locked;
 use vplan_os::process::program::message_of;
 
 /// The most files and folders that are looked at.
@@ -80,7 +81,7 @@ impl Toolchains {
         if since.is_none() {
             return state(&places.toolchains, &mut BTreeMap::new());
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.0);
         if known.since != since {
             *known = Remembered {
                 since,

@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use vplan_base::canon::Digest;
+use vplan_base::word::framed;
 use vplan_os::atomic_file::{CACHED, NEW, NewFile, replace};
 use vplan_os::process::program::message_of;
 use vplan_os::retry_eintr::read_dir;
@@ -154,12 +155,7 @@ impl Results {
     /// Errors of the system; a pass that is too large.
     pub fn put(&self, entry: &KeptPass, listing: Option<&Digest>) -> io::Result<()> {
         self.put_left(entry)?;
-        let mut last = entry.key.to_string();
-        last.extend(
-            listing
-                .iter()
-                .flat_map(|digest| ['\n'.into(), digest.to_string()]),
-        );
+        let last = format!("{}{}", entry.key, framed("\n", listing, ""));
         self.replace(&last_name(&entry.pass.step), last.as_bytes())
     }
 
@@ -186,10 +182,8 @@ impl Results {
         }
         let digest = Digest::of(&bytes);
         let name = listing_name(&digest);
-        if self
-            .read(&name, MOST_LISTING)
-            .is_ok_and(|there| there == bytes)
-        {
+        let there = self.read(&name, MOST_LISTING);
+        if there.is_ok_and(|there| there == bytes) {
             self.renew(&name);
         } else {
             self.replace(&name, &bytes)?;

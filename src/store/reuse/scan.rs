@@ -99,10 +99,7 @@ impl Scan {
     fn get_near(&self, path: &RepoPath, near: &mut usize) -> Option<&ScannedFile> {
         let at = match self.files.get(*near) {
             Some((known, _)) if known == path => *near,
-            _ => self
-                .files
-                .binary_search_by(|(known, _)| known.cmp(path))
-                .ok()?,
+            _ => (self.files.binary_search_by(|(known, _)| known.cmp(path))).ok()?,
         };
         *near = at + 1;
         self.files.get(at).map(|(_, seen)| seen)
@@ -297,10 +294,8 @@ fn at_most(
     }
     let mut entered: BTreeSet<RepoPath> = BTreeSet::new();
     loop {
-        let behind = std::mem::take(&mut walk.behind);
-        let behind = behind
-            .into_iter()
-            .filter(|real| entered.insert(real.clone()));
+        let behind = std::mem::take(&mut walk.behind).into_iter();
+        let behind = behind.filter(|real| entered.insert(real.clone()));
         open.extend(behind.map(|real| (real, true)));
         if open.is_empty() {
             break;
@@ -397,11 +392,10 @@ impl<'w> Walk<'w> {
             let mut below = Vec::new();
             self.folder(&folder, all, &mut below)?;
             let is_open = |below: &RepoPath| is_open(below) || self.folders.contains_key(below);
-            open.extend(
-                below
-                    .into_iter()
-                    .filter(|(below, all)| *all || !is_open(below)),
-            );
+            let new = below
+                .into_iter()
+                .filter(|(below, all)| *all || !is_open(below));
+            open.extend(new);
         }
         Ok(())
     }
@@ -415,11 +409,11 @@ impl<'w> Walk<'w> {
         let new = self.found() - self.counted;
         self.counted += new;
         let less = |left: usize| left.checked_sub(new);
-        let left = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        left.map(drop)
-            .map_err(|_| format!("more than {MOST} files are selected"))
+        let order = Ordering::Relaxed;
+        match self.left.fetch_update(order, order, less) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(format!("more than {MOST} files are selected")),
+        }
     }
 
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
@@ -439,10 +433,9 @@ impl<'w> Walk<'w> {
                 None => open.push((folder, false)),
             }
         }
-        let mut last = (
-            RepoPath::root(),
-            self.folders.contains_key(&RepoPath::root()),
-        );
+        let root = RepoPath::root();
+        let is_whole = self.folders.contains_key(&root);
+        let mut last = (root, is_whole);
         for (path, status) in tree.files() {
             let in_last = path.below(&last.0);
             if in_last.is_none_or(|name| name.contains(&b'/')) {
@@ -504,9 +497,8 @@ impl<'w> Walk<'w> {
             if name == b".git" || (folder.is_root() && name == b".vplan") {
                 continue;
             }
-            let path = folder
-                .join(name)
-                .map_err(|_| format!("`{folder}` holds a name that is none"))?;
+            let path = folder.join(name);
+            let path = path.map_err(|_| format!("`{folder}` holds a name that is none"))?;
             let counts = all || self.wanted.iter().any(|s| s.selects(&path));
             let leads = all
                 || (kind != FileType::RegularFile && self.wanted.iter().any(|s| s.may_hold(&path)));
@@ -552,10 +544,8 @@ impl<'w> Walk<'w> {
         match FileType::from_raw_mode(status.mode) {
             FileType::RegularFile if counts => {
                 let stamp = status.stamp;
-                let known = self
-                    .stats
-                    .digest_near(path.as_bytes(), &stamp, &mut self.near.1);
-                match known {
+                let near = &mut self.near.1;
+                match self.stats.digest_near(path.as_bytes(), &stamp, near) {
                     Some(content) => {
                         let print = Print {
                             content: Some(content),
@@ -586,13 +576,9 @@ impl<'w> Walk<'w> {
         };
         match self.place.beneath.file(&path) {
             Ok(_) => {
-                if counts {
-                    self.unread.push(Unread {
-                        path,
-                        then: None,
-                        link: Some(link),
-                    });
-                }
+                let (then, link) = (None, Some(link));
+                self.unread
+                    .extend(counts.then_some(Unread { path, then, link }));
                 return Ok(());
             }
             // A symlink that leads nowhere counts with nothing more.
@@ -620,22 +606,12 @@ impl<'w> Walk<'w> {
 
     /// Returns the real path of a folder behind symlinks.
     fn real_folder(&self, path: &RepoPath) -> Option<RepoPath> {
-        let real = self
-            .place
-            .root
-            .join(path.to_os())
-            .canonicalize()
-            .ok()
-            .filter(|real| real.is_dir())?;
-        let inside = real
-            .strip_prefix(self.place.root)
-            .ok()?
-            .as_os_str()
-            .as_bytes();
-        if inside.is_empty() {
-            Some(RepoPath::root())
-        } else {
-            RepoPath::from_exact(inside)
+        let real = self.place.root.join(path.to_os()).canonicalize().ok()?;
+        let inside = real.strip_prefix(self.place.root).ok()?.as_os_str();
+        match inside.as_bytes() {
+            _ if !real.is_dir() => None,
+            b"" => Some(RepoPath::root()),
+            inside => RepoPath::from_exact(inside),
         }
     }
 }
@@ -653,11 +629,8 @@ fn read(
     stats: &mut Stats,
     files: &mut Vec<(RepoPath, ScannedFile)>,
 ) -> Result<bool, String> {
-    let threads = if unread.len() < SMALL {
-        1
-    } else {
-        parallel::parts()
-    };
+    let is_small = unread.len() < SMALL;
+    let threads = if is_small { 1 } else { parallel::parts() };
     let chunk = unread.len().div_ceil(threads).max(1);
     let work = |part| Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
     let results: Vec<Vec<Result<Read, String>>> =

@@ -6,7 +6,7 @@ use crate::shared::{FoundPass, MOST_CONTENT, SharedCache};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use vplan_base::canon::Digest;
 use vplan_base::command::ToolchainCommand;
@@ -14,6 +14,7 @@ use vplan_base::word::{Word, visible};
 use vplan_check::evidence::EarlierPass;
 use vplan_os::environment::{Environment, StepEnvironment};
 use vplan_os::files::beneath::Beneath;
+use vplan_os::parallel::locked;
 use vplan_os::process::ask::{Ask, ask};
 use vplan_os::process::pool::Pool;
 use vplan_os::process::program::{Root, message_of};
@@ -127,9 +128,8 @@ impl<'a> Sharing<'a> {
         if self.environment.granted().inherited {
             return Err("it inherits variables that it does not name".to_owned());
         }
-        let environment = self
-            .environment
-            .of_step(self.root, step.environment_request());
+        let environment = self.environment;
+        let environment = environment.of_step(self.root, step.environment_request());
         if !environment.secrets.is_empty() {
             return Err("it was granted a secret".to_owned());
         }
@@ -159,10 +159,7 @@ impl<'a> Sharing<'a> {
             scope: self.cache.scope().to_owned(),
             settings: seen.parts.settings.clone(),
             toolchains,
-            tools: seen
-                .parts
-                .tools
-                .iter()
+            tools: (seen.parts.tools.iter())
                 .map(|tool| tool.digest.clone())
                 .collect(),
             vplan: seen.parts.vplan.clone(),
@@ -179,10 +176,7 @@ impl<'a> Sharing<'a> {
         let mut env = environment.variables.clone();
         let own = command.env.iter();
         env.extend(own.map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())));
-        let mut known = self
-            .toolchains
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.toolchains);
         let started = (command.clone(), env);
         if since.is_none() || known.since != since {
             known.states.clear();
@@ -201,10 +195,8 @@ impl<'a> Sharing<'a> {
             most: MOST_WRITTEN,
             stop: None,
         };
-        let state = ask(&self.pool, &asked);
-        let state = state
-            .map(|said| Digest::of(&said))
-            .map_err(|why| why.to_string());
+        let said = ask(&self.pool, &asked).map_err(|why| why.to_string());
+        let state = said.map(|said| Digest::of(&said));
         known.states.insert(started, state.clone());
         state
     }
@@ -250,11 +242,8 @@ impl<'a> Sharing<'a> {
         for product in products {
             let path = &product.path;
             let is_own = step.produces.iter().any(|glob| glob.matches(path));
-            if !is_own
-                || path
-                    .segments()
-                    .any(|part| [&b".git"[..], b".vplan"].contains(&part))
-            {
+            let is_kept_out = |part: &[u8]| [&b".git"[..], b".vplan"].contains(&part);
+            if !is_own || path.segments().any(is_kept_out) {
                 return Err(format!("`{path}` is nothing that it may make"));
             }
             let content = product.print.content.as_ref();

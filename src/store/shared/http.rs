@@ -93,16 +93,12 @@ impl Http {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        let request = request
-            .config()
-            .timeout_global(Some(time_of(bytes.len() as u64)))
-            .build();
+        let limit = time_of(bytes.len() as u64);
+        let request = request.config().timeout_global(Some(limit)).build();
         let response = request.send(bytes).map_err(failed)?;
-        let status = response.status();
-        if status.is_success() {
-            Ok(())
-        } else {
-            Err(refused(status))
+        match response.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(refused(status)),
         }
     }
 

@@ -10,15 +10,16 @@ mod kind;
 #[cfg(feature = "remote")]
 mod limit;
 
-#[cfg(feature = "remote")]
 use crate::grpc::RemoteAddress;
 use folder::Folder;
 use kind::Kind;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::word::visible;
+#[cfg(feature = "remote")]
+use vplan_os::parallel::locked;
 use vplan_os::process::program::message_of;
 use vplan_reuse::shared::{MOST, SharedPass};
 use vplan_reuse::signing::{Signer, Trust};
@@ -207,9 +208,10 @@ impl SharedCache {
                 state.failures += 1;
                 state.failed = Some(why.clone());
                 if state.failures == MOST_FAILURES {
-                    state.notes.push(format!(
+                    let note = format!(
                         "the store of shared passes is not asked any more in this run: {why}"
-                    ));
+                    );
+                    state.notes.push(note);
                 }
             }
         }
@@ -222,7 +224,7 @@ impl SharedCache {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
