@@ -8,14 +8,14 @@ use super::listed::listed;
 use super::shell;
 use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
-use super::tree::Tree;
+use super::tree::{Keys as _, Tree};
 use super::{fold, hooks};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
 use vplan_check::tool::reading::{Reading, read};
-use vplan_check::tool::table::{Class as Row, TaskVerb, task_word};
+use vplan_check::tool::table::{Class as Row, TaskVerb, kept, task_word};
 use vplan_check::tool::{Form, layers};
 
 /// What becomes of a command.
@@ -86,7 +86,7 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
         (Some(unknown), _) => Some(format!("`{unknown}` is known only to CI")),
         (None, Ending::Ignored(how)) => Some(format!("cannot fail ({how})")),
         (None, Ending::Background) => Some("runs in the background".to_owned()),
-        _ => None,
+        _ => missing_lock(&found.words, tree).map(|lock| format!("git tracks no `{lock}`")),
     };
     if let Some(why) = why {
         one.class = Class::Out(why);
@@ -98,6 +98,38 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
 fn remains(unknown: &str, found: &SourceCommand, one: &Classified) -> bool {
     let has = |words: &[String]| words.iter().any(|word| word.contains(unknown));
     !has(&found.words) || has(&one.form)
+}
+
+/// The lock file on which a command insists, where git tracks none.
+fn missing_lock(words: &[String], tree: &Tree) -> Option<&'static str> {
+    let insists = words.iter().any(|w| w == "--locked" || w == "--frozen");
+    let mut kept = words.iter().filter(|_| insists).flat_map(|word| kept(word));
+    let lock = kept.find(|file| file.ends_with(".lock"))?;
+    let mut files = tree.files.iter();
+    files
+        .all(|file| file.name() != lock.as_bytes())
+        .then_some(lock)
+}
+
+/// Reads a command by the table of tools, and by the configuration of its tool.
+fn read_with(words: &[String], dir: &RepoPath, tree: &Tree) -> Option<Reading> {
+    let mut reading = read(words)?;
+    if let Some((key, form)) = reading.steered.take() {
+        let mut folders = dir.ancestors().into_iter().chain([RepoPath::root()]);
+        let is_set = |folder: RepoPath| {
+            reading.config.iter().any(|config| {
+                let (name, table) = config.split_once(':').unwrap_or((config, ""));
+                let file = folder.join(name.as_bytes()).ok();
+                let data = file.and_then(|file| tree.read(&file).ok());
+                let keys = format!("{table}.{key}");
+                data.is_some_and(|data| data.root.scalar_at(keys.trim_start_matches('.')) == "true")
+            })
+        };
+        if folders.any(is_set) {
+            reading.form = form;
+        }
+    }
+    Some(reading)
 }
 
 fn blank(found: &SourceCommand) -> Classified {
@@ -152,7 +184,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
         return classified(&found, tree);
     }
     let (words, shell) = deciding(&found.words);
-    let reading = read(&words)?;
+    let reading = read_with(&words, &found.dir, tree)?;
     let (program, subcommand) = &reading.key;
     if let ("tox", Some(unknown)) = (&**program, &found.unknown)
         && let Some(tasks) = tasks::of_program(tree, program, &found.dir)
@@ -457,7 +489,7 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         if found.text.contains("{{") {
             found.unknown = Some("a parameter of the recipe".to_owned());
         }
-        let reading = read(&deciding(&found.words).0);
+        let reading = read_with(&deciding(&found.words).0, &found.dir, tree);
         let first = found.words.first().filter(|word| *word != "node");
         let of_tool = reading
             .as_ref()
@@ -633,7 +665,8 @@ fn is_lifecycle(tasks: &str) -> bool {
 fn options(words: &[String], key: &mut Key) {
     const BUILDERS: &str = "cargo* go cmake*";
     const PACKAGERS: &str = "cargo* npm pnpm yarn bun turbo";
-    const PACKAGES: &str = "-p --package --profile -w --workspace --filter --manifest-path";
+    const PACKAGES: &str =
+        "-p --package --profile -w --workspace workspace --filter --manifest-path";
     let program = key.tool.split(' ').next().unwrap_or_default();
     // A property that is a word chooses what is tested; a version is that of a tool.
     let is_property = |value: &str| {

@@ -21,6 +21,8 @@ pub(crate) const FOLDERS: &[&str] = &[
     ".forgejo/workflows",
     ".gitea/workflows",
 ];
+/// Why a workflow that is called is not read.
+pub(crate) const ELSEWHERE: &str = "a workflow of another repository";
 /// How deep workflows and actions of the repository call each other.
 const MAX_DEPTH: usize = 3;
 
@@ -280,7 +282,7 @@ impl Reader<'_> {
     fn call(&mut self, flow: &Flow<'_>, node: &Node) -> Result<(), String> {
         let named = node.scalar_at("uses");
         let Some(file) = named.strip_prefix("./") else {
-            return Err(format!("a workflow of another repository: {named}"));
+            return Err(format!("{ELSEWHERE}: {named}"));
         };
         let file = RepoPath::parse(file.as_bytes())
             .map_err(|_| format!("`{named}` is outside of the repository"))?;

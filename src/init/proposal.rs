@@ -7,7 +7,9 @@ use super::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
 use super::listed::listed;
 use super::tree::Tree;
 use super::{
-    circleci, conditions, fold, github, gitlab, hooks, manifests, names, rank, text, workspace,
+    circleci, conditions, fold,
+    github::{self, ELSEWHERE},
+    gitlab, hooks, manifests, names, rank, text, workspace,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::Command;
@@ -47,8 +49,10 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let mut maker = Maker::default();
     maker.take(tree, ci);
     maker.take(tree, hooks::read(tree));
+    // What a workflow of another repository runs, the manifests may say.
+    let is_elsewhere = |part: &NotRead| part.why.starts_with(ELSEWHERE);
     let is_said = maker.all.iter().any(|check| check.origin == Origin::Ci);
-    if !is_said {
+    if !is_said || maker.not_read.iter().any(is_elsewhere) {
         let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
         maker.take(tree, manifests::read(tree));
         let is_new = |check: &Check| !named.contains(&check.verb);

@@ -88,9 +88,13 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
 
 /// How many earlier checks have the same tool and verb: the first of each comes first.
 fn rarity(checks: &[Check], at: usize) -> usize {
-    let own = checks.get(at).map(|check| &check.key.tool);
+    let own = checks
+        .get(at)
+        .map(|check| (&check.key.tool, &check.key.options));
     let earlier = checks.get(..at).unwrap_or_default();
-    let same = earlier.iter().filter(|check| Some(&check.key.tool) == own);
+    let same = earlier
+        .iter()
+        .filter(|check| Some((&check.key.tool, &check.key.options)) == own);
     same.count()
 }
 

@@ -247,7 +247,7 @@ const NAMES: &str = "\
     Makefile Rakefile Taskfile.yaml Taskfile.yml action.yaml action.yml composer.json \
     deno.json deno.jsonc go.mod go.work justfile makefile mise.toml moon.yml mypy.ini \
     noxfile.py nx.json package.json pnpm-workspace.yaml prek.toml project.json pyproject.toml \
-    ruff.toml simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini tox.toml turbo.json \
+    ruff.toml .golangci.* simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini tox.toml turbo.json \
     turbo.jsonc *.gitlab-ci.yml *lefthook.yml *lefthook.yaml *lefthook.toml *lefthook.json";
 
 /// Files that may declare something by their paths.

@@ -31,8 +31,9 @@ impl Form {
     }
 }
 
-/// The form of a row's command: launchers up to `at`, then the call, which has `end` words.
-pub(super) fn form(row: &Row, words: &[String], at: usize, end: usize) -> Form {
+/// The form of a row's command: launchers up to `at`, then the call, which has `end` words; with
+/// `steered` that where its configuration makes it write.
+pub(super) fn form(row: &Row, words: &[String], at: usize, end: usize, steered: bool) -> Form {
     let (launchers, own) = words.split_at_checked(at).unwrap_or((words, &[]));
     let (call, rest) = own.split_at_checked(end).unwrap_or((own, &[]));
     let call = unselected(&row.selectors, call);
@@ -40,7 +41,8 @@ pub(super) fn form(row: &Row, words: &[String], at: usize, end: usize) -> Form {
     let rest = unselected(&row.selectors, rest);
     let own: Vec<String> = call.into_iter().chain(rest).collect();
     let with = |own: Vec<String>| launchers.iter().cloned().chain(own).collect();
-    if !writes(row, &own) {
+    let checks = |word: &String| row.writes.adds.contains(&word.as_str());
+    if !writes(row, &own) && (!steered || own.iter().any(checks)) {
         return Form::AsWritten(with(own));
     }
     if let Some(reason) = row.writes.uncheckable {

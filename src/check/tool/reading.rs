@@ -19,6 +19,8 @@ pub struct Reading {
     /// The stem of the check's name.
     pub name: String,
     pub form: Form,
+    /// The key of its configuration that makes it write, and the form that checks then.
+    pub steered: Option<(&'static str, Form)>,
     /// The program and its subcommand: equal work has an equal key.
     pub key: (String, String),
     /// The operands after the call.
@@ -128,8 +130,12 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
             Class::Never(reason) | Class::Setup(reason) | Class::Service(reason) => {
                 Form::None(reason)
             }
-            _ => form(row, words, found.at, found.end),
+            _ => form(row, words, found.at, found.end, false),
         },
+        steered: row
+            .writes
+            .steered
+            .map(|key| (key, form(row, words, found.at, found.end, true))),
         key: (found.program.to_owned(), subcommand.join(" ")),
         positional,
         config: &row.config,
@@ -185,6 +191,7 @@ fn by_task(words: &[String], at: usize) -> Option<Reading> {
             Class::Never(reason) => Form::None(reason),
             _ => Form::AsWritten(words.to_vec()),
         },
+        steered: None,
         key: (program.to_owned(), task.clone()),
         positional: own.get(2..).unwrap_or_default().to_vec(),
         config: &[],

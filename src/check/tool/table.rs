@@ -69,6 +69,8 @@ pub(super) struct Writes {
     pub becomes: Vec<&'static str>,
     /// The reason why there is no checking form.
     pub uncheckable: Option<&'static str>,
+    /// The key of its configuration that makes it write.
+    pub steered: Option<&'static str>,
 }
 
 /// An example of a row: a command and its reading.
@@ -519,6 +521,7 @@ fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
         "adds" => row.writes.adds.extend(words()),
         "becomes" => row.writes.becomes.extend(words()),
         "uncheckable" => row.writes.uncheckable = Some(rest),
+        "steered" => row.writes.steered = Some(rest),
         "select" => {
             let (from, by) = rest.split_once("=>").unwrap_or((rest, ""));
             for word in from.split_whitespace() {

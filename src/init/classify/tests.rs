@@ -212,8 +212,16 @@ fn keys_of_the_same_work() {
         ("tox -e lint", "tox -e py", false),
         ("go test -race ./...", "go test ./...", true),
         ("npm run lint", "npm run test", false),
+        ("yarn workspace a test", "yarn workspace a run test", true),
+        ("yarn workspace a test", "yarn workspace b test", false),
+        ("yarn workspace a test", "yarn test", false),
         ("bin/bats test", "bats --filter-tags slow test/", true),
         ("bats unit", "bats test", false),
+        (
+            "phpunit --coverage-clover a.xml",
+            "vendor/bin/phpunit",
+            true,
+        ),
     ] {
         assert_eq!(
             key(a) == key(b),
@@ -293,7 +301,11 @@ fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
     assert_eq!(key("./gradlew :core:test"), key("./gradlew build"));
     assert_eq!(key("./mvnw verify"), key("./mvnw clean test"));
     assert_eq!(key("mvn --errors"), key("mvn verify"));
-    for other in ["nativeTest", ":app:integrationTest", "check nativeTest"] {
+    for other in [
+        "functionalTest",
+        ":app:integrationTest",
+        "check functionalTest",
+    ] {
         let text = format!("./gradlew {other}");
         assert_ne!(key(&text), key("./gradlew build"), "{other}");
     }
@@ -325,4 +337,79 @@ fn scripts_that_wait_or_test_other_projects_are_no_checks() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
+    let tree = Tree::of(&[
+        ("pyproject.toml", "[tool.ruff]\nfix = true\n"),
+        ("a/ruff.toml", "fix = false\n"),
+        (".golangci.yml", "issues: {fix: true}\n"),
+        (
+            "Makefile",
+            "style:\n\truff check\nlint:\n\truff check --no-fix\n",
+        ),
+    ]);
+    compare(
+        &tree,
+        &[
+            ("ruff check .", "lint ruff: ruff check --no-fix ."),
+            ("ruff check --no-fix", "lint ruff: ruff check --no-fix"),
+            (
+                "golangci-lint run ./...",
+                "lint golangci-lint: golangci-lint run --fix=false ./...",
+            ),
+            ("make style", "lint style: ruff check --no-fix"),
+            ("make lint", "lint lint: make lint"),
+        ],
+    );
+    let tree = Tree::of(&[("ruff.toml", "fix = false\n")]);
+    assert_eq!(
+        shown(&tree, "uv run ruff check"),
+        "lint ruff: uv run ruff check"
+    );
+}
+
+#[test]
+fn what_insists_on_a_lock_file_needs_one() {
+    let out = "out: git tracks no `Cargo.lock`";
+    compare(&Tree::default(), &[("cargo check --locked", out)]);
+    let tree = Tree::of(&[("a/Cargo.lock", "")]);
+    let want = "compile build: cargo check --locked";
+    compare(&tree, &[("cargo check --locked", want)]);
+}
+
+#[test]
+fn scripts_of_a_package_that_yarn_starts() {
+    compare(
+        &Tree::default(),
+        &[
+            (
+                "yarn workspace web test",
+                "test test: yarn workspace web test",
+            ),
+            (
+                "yarn workspace web run lint",
+                "lint lint: yarn workspace web run lint",
+            ),
+            (
+                "yarn workspace web jest",
+                "test jest: yarn workspace web jest",
+            ),
+            (
+                "yarn workspaces run test",
+                "test test: yarn workspaces run test",
+            ),
+            ("npm test -w web", "test test: npm test -w web"),
+        ],
+    );
+}
+
+#[test]
+fn an_environment_by_a_variable_and_the_default_of_another() {
+    let ini = "[tox]\nenvlist = docs,py\n[testenv]\ncommands = {env:RUN:pytest} {posargs}\n[testenv:docs]\ncommands = sphinx-build a b\n";
+    let tree = Tree::of(&[("tox.ini", ini)]);
+    let mut one = found("tox run");
+    one.env = [("TOX_ENV".to_owned(), "py-cover".to_owned())].into();
+    assert_eq!(shown_of(&tree, &one), "test tox: tox run");
 }

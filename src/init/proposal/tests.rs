@@ -116,6 +116,20 @@ fn a_test_that_needs_a_service_is_left_where_others_need_none() {
 }
 
 #[test]
+fn manifests_say_what_a_workflow_of_another_repository_may_run() {
+    let away = "  b:\n    uses: other/meta/.github/workflows/lint.yml@main\n";
+    let tasks = r#"{"scripts": {"lint": "eslint .", "test": "jest"}}"#;
+    let own = workflow(&["npm test"]);
+    let more = [("package.json", tasks)];
+    let (found, left) = proposed(&format!("{own}{away}"), &more);
+    let both = ["test test: npm test []", "lint lint: npm run lint []"];
+    assert_eq!(found, both);
+    let why = "a workflow of another repository: other/meta/.github/workflows/lint.yml@main";
+    assert_eq!(left, [why]);
+    assert_eq!(proposed(&own, &more).0, both[..1]);
+}
+
+#[test]
 fn a_job_of_a_push_that_commits_is_not_read() {
     let job = |events: &str| {
         let steps =

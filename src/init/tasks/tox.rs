@@ -190,6 +190,10 @@ fn filled(text: &str) -> String {
             ("posargs", default) => out.push_str(default),
             ("toxinidir" | "tox_root", _) => out.push('.'),
             ("envpython", _) => out.push_str("python"),
+            // A variable is taken to be unset.
+            ("env", variable) if variable.contains(':') => {
+                out.push_str(variable.split_once(':').unwrap_or_default().1);
+            }
             ("/" | "", _) => out.push('/'),
             _ => out.push_str(&format!("{{{{{inner}}}}}")),
         }
@@ -213,7 +217,10 @@ pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, Str
         return Vec::new();
     };
     let by_name = option(words, &["-e", "--env"]).map(names);
-    let by_name = by_name.or_else(|| env.get("TOXENV").map(|list| names(list)));
+    let by_name = by_name.or_else(|| {
+        let list = env.get("TOXENV").or_else(|| env.get("TOX_ENV"));
+        list.map(|list| names(list))
+    });
     let by_factor = option(words, &["-f"]).map(|factor| {
         let names = all.iter().map(|task| task.name.clone());
         names
