@@ -13,19 +13,13 @@ const SHOWN: usize = 12;
 /// The widest text of a command in the account and in the contract.
 const WIDEST: usize = 60;
 
-/// The sources of a proposal.
-#[derive(Clone, Debug, Default)]
-pub struct Sources {
-    /// The files of CI.
-    pub files: Vec<RepoPath>,
-    /// The one file that was converted.
-    pub converted: Option<String>,
-}
-
 /// What became of all commands that are no check of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    pub sources: Sources,
+    /// The files of CI.
+    pub(super) files: Vec<RepoPath>,
+    /// The one file that was converted.
+    pub converted: Option<String>,
     /// Commands that are not covered; tests first.
     pub left: Vec<Uncovered>,
     /// Commands that install.
@@ -37,29 +31,15 @@ pub struct Account {
 }
 
 impl Account {
-    pub(super) fn new(
-        sources: Sources,
-        checks: &[Check],
-        left: Vec<Uncovered>,
-        setup: Vec<Uncovered>,
-        mut not_read: Vec<NotRead>,
-        folded: Vec<Folded>,
-    ) -> Self {
-        not_read.sort();
-        not_read.dedup();
-        let others = checks.iter().map(|check| &check.place.file);
-        let others = others.filter(|file| !sources.files.contains(file) && !is_workflow(file));
-        let others: BTreeSet<String> = others.map(ToString::to_string).collect();
-        let mut account = Self {
-            sources,
-            left,
-            setup,
-            not_read,
-            folded,
-            others,
-        };
-        account.leave([]);
-        account
+    /// Puts all in order, once the checks are known.
+    pub(super) fn close(&mut self, checks: &[Check]) {
+        self.files.sort();
+        self.not_read.sort();
+        self.not_read.dedup();
+        let others = checks.iter().map(|check| &check.found.place.file);
+        let others = others.filter(|file| !self.files.contains(file) && !is_workflow(file));
+        self.others = others.map(ToString::to_string).collect();
+        self.leave([]);
     }
 
     /// Adds commands that are not covered.
@@ -73,7 +53,7 @@ impl Account {
     #[must_use]
     pub fn origin(&self) -> String {
         let mut parts = Vec::new();
-        let files = self.sources.files.iter();
+        let files = self.files.iter();
         let (workflows, files): (Vec<_>, Vec<_>) = files.partition(|file| is_workflow(file));
         if !workflows.is_empty() {
             parts.push(count(workflows.len(), "workflow"));

@@ -1,8 +1,8 @@
 //! A proposed check, and what is not one.
 
-use super::found::{Origin, Place};
+use super::found::{Place, SourceCommand};
 use super::hooks::CHANGED;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use vplan_base::glob::escape;
 use vplan_base::path::RepoPath;
 use vplan_check::Kind;
@@ -33,19 +33,38 @@ pub struct Key {
     pub features: BTreeSet<String>,
 }
 
-/// A check of the proposal.
-#[derive(Clone, Debug)]
+impl Default for Condition {
+    fn default() -> Self {
+        Self::Set("code")
+    }
+}
+
+/// What becomes of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    Check,
+    /// Replaced by these commands, which it starts.
+    Instead(Vec<SourceCommand>),
+    /// It prepares or prints.
+    #[default]
+    Silent,
+    /// It is no check, for this reason.
+    Out(String),
+    /// It prepares the machine or the checkout, in this way.
+    Setup(&'static str),
+}
+
+/// A command and what it verifies; a check of the proposal, if its class is one.
+#[derive(Clone, Debug, Default)]
 pub struct Check {
+    pub class: Class,
+    /// The command, with the words and the folder to propose.
+    pub found: SourceCommand,
+    /// The stem of its name, then its name.
     pub name: String,
     pub verb: Kind,
-    pub words: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub dir: RepoPath,
-    pub place: Place,
-    pub origin: Origin,
-    pub job: Option<String>,
-    /// The name of the step, for a name that must differ.
-    pub label: String,
+    /// The name of a language, `code`, `all`, or nothing.
+    pub paths: &'static str,
     pub condition: Condition,
     /// The indices of checks that run before it.
     pub needs: Vec<usize>,
@@ -60,24 +79,30 @@ pub struct Check {
     pub tools: BTreeSet<String>,
     /// The identities of the commands of the recipe that it starts, if that was read.
     pub parts: Vec<String>,
+    /// Whether it starts a service that later commands may use.
+    pub is_service: bool,
     /// Whether it makes what later commands of its job use.
     pub is_build: bool,
     /// Whether it is about documentation.
     pub is_docs: bool,
-    pub oddness: u32,
-    /// The services that its job starts.
-    pub services: Vec<String>,
     /// Set by a trial: the globs around what it read, and its tier.
     pub inputs: Vec<String>,
     pub tier: u8,
 }
 
 impl Check {
+    pub(crate) fn out(self, why: &str) -> Self {
+        Self {
+            class: Class::Out(why.to_owned()),
+            ..self
+        }
+    }
+
     /// What stays of it where it is left out.
     pub(crate) fn left(&self, why: String) -> Uncovered {
         Uncovered {
-            text: self.words.join(" "),
-            place: self.place.clone(),
+            text: self.found.words.join(" "),
+            place: self.found.place.clone(),
             why,
             is_test: self.verb == Kind::Test,
         }
@@ -87,7 +112,7 @@ impl Check {
     /// Wider than what was read, because one run is one path through the code.
     pub fn add_inputs(&mut self, read: &BTreeSet<RepoPath>) {
         // A check that is given changed files, or compares the tree afterwards, depends on more than it reads.
-        if self.unchanged || self.words.iter().any(|word| word == CHANGED) {
+        if self.unchanged || self.found.words.iter().any(|word| word == CHANGED) {
             return;
         }
         let glob = |path: &RepoPath| {

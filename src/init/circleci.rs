@@ -14,11 +14,6 @@ use vplan_front::tree::Node;
 /// Words in the names of orbs' commands that verify nothing.
 const PREPARES: [&str; 2] = ["install", "setup"];
 
-/// The configurations.
-pub fn files(tree: &Tree) -> Vec<RepoPath> {
-    tree.present(".circleci/config.yml .circleci/config.yaml")
-}
-
 /// Reads the configurations.
 pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut sink = Sink::default();

@@ -2,15 +2,14 @@
 //! verb. The table of tools decides, then the name of a task or script; a recipe is read one level
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
-use super::check::Key;
-use super::found::{Ending, SourceCommand, identity};
+use super::check::{Check, Class, Key};
+use super::found::{Ending, SourceCommand};
 use super::listed::listed;
 use super::shell;
 use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
 use super::tree::{Keys as _, Tree};
 use super::{fold, hooks};
-use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
@@ -18,68 +17,19 @@ use vplan_check::tool::reading::{Reading, read};
 use vplan_check::tool::table::{Class as Row, TaskVerb, kept, task_word};
 use vplan_check::tool::{Form, layers};
 
-/// What becomes of a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Class {
-    Check,
-    /// Replaced by these commands, which it starts.
-    Instead(Vec<SourceCommand>),
-    /// It prepares or prints.
-    #[default]
-    Silent,
-    /// It is no check, for this reason.
-    Out(String),
-    /// It prepares the machine or the checkout, in this way.
-    Setup(&'static str),
-}
-
-/// The meaning of a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Classified {
-    pub class: Class,
-    pub verb: Kind,
-    /// The name of a language, `code`, `all`, or nothing.
-    pub paths: &'static str,
-    /// The words to propose.
-    pub form: Vec<String>,
-    /// Where it runs.
-    pub dir: RepoPath,
-    /// The stem of the check's name.
-    pub name: String,
-    /// What is different from the source.
-    pub note: Option<String>,
-    pub key: Key,
-    /// The tools that it starts in the end, as far as that is known.
-    pub tools: BTreeSet<String>,
-    /// The identities of the commands of its recipe, if that was read.
-    pub parts: Vec<String>,
-    /// Whether its output may show no number of tests.
-    pub is_uncounted: bool,
-    /// Whether it starts a service that later commands may use.
-    pub is_service: bool,
-    /// Whether it makes what later commands use.
-    pub is_build: bool,
-    /// Whether what it writes is compared afterwards, and nothing may differ.
-    pub unchanged: bool,
-}
-
 /// Classifies a command.
-pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
+pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
     // What is not read has no words.
     if let (Some(why), true) = (&found.unknown, found.words.is_empty()) {
         return blank(found).out(why);
     }
-    let mut one = match classified(found, tree) {
-        Some(one) => one,
-        None => script(found, tree)
-            .or_else(|| built(found))
-            .unwrap_or_else(|| blank(found).out("not a known tool")),
-    };
-    if matches!(one.class, Class::Silent) {
+    let one = classified(found, tree).or_else(|| script(found, tree));
+    let one = one.or_else(|| built(found));
+    let mut one = one.unwrap_or_else(|| blank(found).out("not a known tool"));
+    if !matches!(one.class, Class::Check | Class::Instead(_)) {
         return one;
     }
     let why = match (&found.unknown, &found.ending) {
-        _ if matches!(one.class, Class::Out(_) | Class::Setup(_)) => None,
         // The row may have removed the words that are not known.
         (Some(unknown), _) if !remains(unknown, found, &one) => None,
         (Some(unknown), _) if unknown.contains(' ') => Some(unknown.clone()),
@@ -95,9 +45,9 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Classified {
 }
 
 /// Whether the words to propose still have what is not known; where the words do not show it, they do.
-fn remains(unknown: &str, found: &SourceCommand, one: &Classified) -> bool {
+fn remains(unknown: &str, found: &SourceCommand, one: &Check) -> bool {
     let has = |words: &[String]| words.iter().any(|word| word.contains(unknown));
-    !has(&found.words) || has(&one.form)
+    !has(&found.words) || has(&one.found.words)
 }
 
 /// The lock file on which a command insists, where git tracks none.
@@ -105,10 +55,8 @@ fn missing_lock(words: &[String], tree: &Tree) -> Option<&'static str> {
     let insists = words.iter().any(|w| w == "--locked" || w == "--frozen");
     let mut kept = words.iter().filter(|_| insists).flat_map(|word| kept(word));
     let lock = kept.find(|file| file.ends_with(".lock"))?;
-    let mut files = tree.files.iter();
-    files
-        .all(|file| file.name() != lock.as_bytes())
-        .then_some(lock)
+    let is_lock = |file: &RepoPath| file.name() == lock.as_bytes();
+    (!tree.files.iter().any(is_lock)).then_some(lock)
 }
 
 /// Reads a command by the table of tools, and by the configuration of its tool.
@@ -132,21 +80,11 @@ fn read_with(words: &[String], dir: &RepoPath, tree: &Tree) -> Option<Reading> {
     Some(reading)
 }
 
-fn blank(found: &SourceCommand) -> Classified {
-    Classified {
-        form: found.words.clone(),
-        dir: found.dir.clone(),
+fn blank(found: &SourceCommand) -> Check {
+    Check {
+        found: found.clone(),
         is_service: found.ending == Ending::Background,
-        ..Classified::default()
-    }
-}
-
-impl Classified {
-    fn out(self, why: &str) -> Self {
-        Self {
-            class: Class::Out(why.to_owned()),
-            ..self
-        }
+        ..Check::default()
     }
 }
 
@@ -163,12 +101,9 @@ fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
     }
     let first = text.split_whitespace().next().unwrap_or_default();
     let tests = matches!(first, "test" | "[" | "[[" | "diff");
-    let mut inner = ["<(", "$("]
-        .iter()
-        .filter_map(|open| Some(text.split_once(open)?.1));
-    let inner = inner
-        .find(|rest| !rest.starts_with("echo"))
-        .filter(|_| tests);
+    let inner = ["<(", "$("].iter();
+    let mut inner = inner.filter_map(|open| Some(text.split_once(open)?.1));
+    let inner = inner.find(|rest| tests && !rest.starts_with("echo"));
     let inner = inner.map_or(&**text, |rest| rest.split(')').next().unwrap_or(rest));
     (words_of(inner), Some(""))
 }
@@ -177,7 +112,7 @@ fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
 const REPORTER: [&str; 3] = ["nx-cloud", "record", "--"];
 
 /// By the table of tools.
-fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
+fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     if let Some(at) = found.words.windows(3).position(|words| words == REPORTER) {
         let mut found = found.clone();
         found.words.drain(at..at + REPORTER.len());
@@ -196,10 +131,10 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
             ..found.clone()
         };
         let mut one = classified(&known, tree)?;
-        one.note = Some(format!("`{unknown}` is known only to CI"));
+        one.notes.push(format!("`{unknown}` is known only to CI"));
         return Some(one);
     }
-    let mut one = Classified {
+    let mut one = Check {
         verb: reading.verb.unwrap_or(Kind::Run),
         paths: reading.paths,
         name: reading.name.clone(),
@@ -226,11 +161,11 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
             None => one,
         },
         Row::Never(reason) => one.out(reason),
-        Row::Service(reason) => Classified {
+        Row::Service(reason) => Check {
             is_service: true,
             ..one.out(reason)
         },
-        Row::Setup(how) => Classified {
+        Row::Setup(how) => Check {
             class: Class::Setup(how),
             ..one
         },
@@ -246,26 +181,21 @@ fn starts_file(words: &[String], program: &str) -> bool {
     listed(INTERPRETERS, program) && words.iter().skip(1).any(is_script)
 }
 
-fn tool(
-    mut one: Classified,
-    found: &SourceCommand,
-    reading: &Reading,
-    shell: Option<&str>,
-) -> Classified {
+fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<&str>) -> Check {
     let is_compared = found.ending == Ending::TreeCompared;
     one.class = Class::Check;
     match (&reading.form, shell) {
         (Form::AsWritten(_), Some(_)) => {}
-        (Form::AsWritten(words), None) => one.form.clone_from(words),
+        (Form::AsWritten(words), None) => one.found.words.clone_from(words),
         (Form::Checking(words), None) => {
-            one.form.clone_from(words);
-            one.note = Some(writes(&found.words));
+            one.found.words.clone_from(words);
+            one.notes.push(writes(&found.words));
         }
         (Form::Checking(words), Some(before)) if !before.is_empty() => {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             let text = format!("{before}{}", words.join(" "));
-            one.form = vec!["sh".to_owned(), "-c".to_owned(), text];
-            one.note = Some("this is the checking form".to_owned());
+            one.found.words = vec!["sh".to_owned(), "-c".to_owned(), text];
+            one.notes.push("this is the checking form".to_owned());
         }
         _ if is_compared => one.unchanged = true,
         (Form::Checking(_), Some(_)) => return one.out("it writes"),
@@ -312,10 +242,10 @@ impl Step {
 }
 
 /// A task of a runner: by its name, and by its recipe where that is read.
-fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tree) -> Classified {
+fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -> Check {
     let name = reading.task.as_deref().unwrap_or_default();
     if let Some(words) = reading.form.words() {
-        one.form = words.to_vec();
+        one.found.words = words.to_vec();
     }
     one.class = Class::Check;
     one.unchanged = found.ending == Ending::TreeCompared;
@@ -330,9 +260,10 @@ fn task(mut one: Classified, found: &SourceCommand, reading: &Reading, tree: &Tr
     let is_work = |step: &Step| !step.is(|reading| reading.class == Row::Plumbing);
     let work: Vec<Step> = steps.into_iter().filter(is_work).collect();
     let parts = work.iter().map(|step| {
-        let mut env = found.env.clone();
-        env.extend(step.found.env.clone());
-        identity(&step.found.dir, &env, &step.found.words)
+        let mut command = step.found.clone();
+        command.env = found.env.clone();
+        command.env.extend(step.found.env.clone());
+        command.identity()
     });
     one.parts = parts.collect();
     if has_hooks {
@@ -414,20 +345,20 @@ fn hooks_of<'w>(
 }
 
 /// The one command of a task that writes, in its checking form.
-fn checking(mut one: Classified, found: &SourceCommand, step: &Step) -> Classified {
+fn checking(mut one: Check, found: &SourceCommand, step: &Step) -> Check {
     let Some((reading, Form::Checking(words))) = step.reading.as_ref().map(|r| (r, &r.form)) else {
         return one.out("it writes, and has no form that only checks");
     };
-    one.form = step.launched(words);
-    one.dir.clone_from(&step.found.dir);
+    one.found.words = step.launched(words);
+    one.found.dir.clone_from(&step.found.dir);
     one.unchanged = false;
     one.verb = reading.verb.unwrap_or(Kind::Lint);
-    one.note = Some(writes(&found.words));
+    one.notes.push(writes(&found.words));
     one
 }
 
 /// The commands of a recipe that check, in its place.
-fn instead(mut one: Classified, found: &SourceCommand, work: &[Step], why: &str) -> Classified {
+fn instead(mut one: Check, found: &SourceCommand, work: &[Step], why: &str) -> Check {
     let checks = |step: &&Step| {
         !step.installs() && step.is(|reading| !matches!(reading.form, Form::None(_)))
     };
@@ -467,12 +398,10 @@ fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, 
         ("just", ..) => reading.positional.iter().map(String::as_str).collect(),
         _ => name.split(' ').collect(),
     };
+    let named = names.iter().filter_map(|name| tasks.task(name).cloned());
     let started: Vec<Task> = match &**program {
         "tox" => tasks::tox::started(&tasks.all, &found.words, &found.env),
-        _ => names
-            .iter()
-            .filter_map(|name| tasks.task(name).cloned())
-            .collect(),
+        _ => named.collect(),
     };
     let bodies = started.iter().flat_map(|task| tasks.body(task));
     let steps = bodies.flat_map(|(line, text)| split(found, &tasks, tree, *line, text));
@@ -491,10 +420,8 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         }
         let reading = read_with(&deciding(&found.words).0, &found.dir, tree);
         let first = found.words.first().filter(|word| *word != "node");
-        let of_tool = reading
-            .as_ref()
-            .filter(|reading| reading.class == Row::Tool);
-        if of_tool.is_some_and(|reading| first == Some(&reading.key.0)) {
+        let is_tool = |r: &Reading| r.class == Row::Tool && first == Some(&r.key.0);
+        if reading.as_ref().is_some_and(is_tool) {
             launcher.clone_into(&mut found.label);
         }
         Step { found, reading }
@@ -518,7 +445,7 @@ const INTERPRETERS: &str = "\
     bash sh zsh python python3 node ruby perl php tsx ts-node bun pwsh env uv run";
 
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
-fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
+fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let (words, _) = deciding(&found.words);
     let tracked = |word: &String| {
         let path = found.dir.join(word.as_bytes()).ok();
@@ -551,9 +478,8 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
         _ if hooks::is_file(&found.place.file) => TaskVerb::Unclear,
         said => said,
     };
-    let first = arguments
-        .first()
-        .filter(|_| task_word(&stem) == TaskVerb::Unclear);
+    let is_unclear = task_word(&stem) == TaskVerb::Unclear;
+    let first = arguments.first().filter(|_| is_unclear);
     let unchanged = found.ending == Ending::TreeCompared;
     let why = match said {
         TaskVerb::Unclear => Some("a script whose name does not say what it does".to_owned()),
@@ -563,48 +489,50 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Classified> {
         return Some(blank(found).out(&why));
     }
     let verb = said.kind().unwrap_or_default();
-    Some(Classified {
-        class: Class::Check,
-        verb,
-        name: first.unwrap_or(&stem).clone(),
-        paths: "code",
+    let name = first.unwrap_or(&stem).clone();
+    Some(Check {
         unchanged,
-        key: Key {
-            verb,
-            tool: path.to_string(),
-            dir: found.dir.clone(),
-            operands: arguments,
-            ..Key::default()
-        },
         // A script is often named by the tool that it starts.
         tools: [stem].into(),
-        is_uncounted: verb == Kind::Test,
         is_build: verb == Kind::Compile,
-        ..blank(found)
+        ..named(found, verb, name, path.to_string(), arguments)
     })
 }
 
-/// A program that was built before, whose name says that it tests.
-fn built(found: &SourceCommand) -> Option<Classified> {
-    let (words, _) = deciding(&found.words);
-    let path = words
-        .iter()
-        .find(|word| !word.contains('=') && *word != "env")?;
-    let (_, name) = path.rsplit_once('/')?;
-    (!path.starts_with('/') && task_word(name) == TaskVerb::Test).then(|| Classified {
+/// A check of a program of the repository.
+fn named(
+    found: &SourceCommand,
+    verb: Kind,
+    name: String,
+    tool: String,
+    operands: Vec<String>,
+) -> Check {
+    Check {
         class: Class::Check,
-        verb: Kind::Test,
+        verb,
+        name,
         paths: "code",
-        name: name.to_owned(),
         key: Key {
-            verb: Kind::Test,
-            tool: path.clone(),
+            verb,
+            tool,
             dir: found.dir.clone(),
+            operands,
             ..Key::default()
         },
-        is_uncounted: true,
+        is_uncounted: verb == Kind::Test,
         ..blank(found)
-    })
+    }
+}
+
+/// A program that was built before, whose name says that it tests.
+fn built(found: &SourceCommand) -> Option<Check> {
+    let (words, _) = deciding(&found.words);
+    let mut words = words.iter();
+    let path = words.find(|word| !word.contains('=') && *word != "env")?;
+    let (_, name) = path.rsplit_once('/')?;
+    let tests = !path.starts_with('/') && task_word(name) == TaskVerb::Test;
+    let check = || named(found, Kind::Test, name.into(), path.clone(), Vec::new());
+    tests.then(check)
 }
 
 /// The key of a command.
@@ -632,12 +560,8 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
             let name = task.split('(').next().unwrap_or(task);
             key.tool = format!("{program} {}", fold::without_versions(name));
             let is_other = |word: &&String| !word.contains('=') && !has_word(task, word.as_bytes());
-            key.operands = reading
-                .positional
-                .iter()
-                .filter(is_other)
-                .cloned()
-                .collect();
+            let operands = reading.positional.iter().filter(is_other);
+            key.operands = operands.cloned().collect();
         }
         None => {
             key.tool = tool_of(reading);

@@ -1,7 +1,6 @@
 //! The changes for which checks run: sets of files by language, and `code`, everything but prose.
 
 use super::check::{Check, Condition};
-use super::listed::listed;
 use super::tree::{Tree, is_prose};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
@@ -40,10 +39,9 @@ pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
 }
 
 fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
-    let code = checks
-        .iter()
-        .filter(|check| check.condition == Condition::Set("code"));
-    let words = code.flat_map(|check| &check.words);
+    let is_code = |check: &&Check| check.condition == Condition::Set("code");
+    let code = checks.iter().filter(is_code);
+    let words = code.flat_map(|check| &check.found.words);
     let words: Vec<&str> = words.map(|word| word.trim_start_matches("./")).collect();
     let names = |name: &str| {
         let is = |word: &&str| {
@@ -54,16 +52,13 @@ fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
     };
     let prose: Vec<&RepoPath> = tree.files.iter().filter(|file| is_prose(file)).collect();
     let mut out = BTreeSet::new();
-    let endings = prose
-        .iter()
-        .filter_map(|file| std::str::from_utf8(file.name()).ok()?.rsplit('.').next());
-    for ending in endings.filter(|ending| listed("md markdown adoc rst", ending)) {
-        // A command that reads one of them may read others.
-        if !words
+    for ending in ["md", "markdown", "adoc", "rst"].map(|ending| format!(".{ending}")) {
+        let is_there = prose
             .iter()
-            .any(|word| word.ends_with(&format!(".{ending}")))
-        {
-            out.insert(format!("!**/*.{ending}"));
+            .any(|file| file.name().ends_with(ending.as_bytes()));
+        // A command that reads one of them may read others.
+        if is_there && !words.iter().any(|word| word.ends_with(&ending)) {
+            out.insert(format!("!**/*{ending}"));
         }
     }
     for folder in ["docs", "doc"] {

@@ -1,7 +1,7 @@
 //! One check for the same work: folding by key.
 
 use super::check::{Check, Folded, Key};
-use super::found::{Origin, identity};
+use super::found::Origin;
 use super::manifests::USUAL;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_check::Kind;
@@ -23,11 +23,13 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     let mut commands: BTreeMap<(String, bool), usize> = BTreeMap::new();
     // A test needs the build of a job that tests, not the one of an analysis.
     let tests = all.iter().filter(|check| check.verb == Kind::Test);
-    let tested: BTreeSet<String> = tests.filter_map(|check| check.job.clone()).collect();
-    let is_tested = |check: &Check| check.job.as_ref().is_some_and(|job| tested.contains(job));
+    let jobs = tests.map(|check| check.found.job.clone());
+    let tested: BTreeSet<Option<String>> = jobs.filter(Option::is_some).collect();
+    let is_tested = |check: &Check| tested.contains(&check.found.job);
     for check in all {
         let same = by_key.get(&check.key).copied();
-        let of_hook = check.tools.iter().filter(|_| check.origin == Origin::Hook);
+        let is_hook = check.found.origin == Origin::Hook;
+        let of_hook = check.tools.iter().filter(|_| is_hook);
         let hook = of_hook.filter_map(|tool| tools.get(tool).copied()).next();
         let plain = Key {
             features: BTreeSet::new(),
@@ -39,7 +41,7 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
             .copied()
             .filter(|_| *count >= MAX_FEATURES);
         // A task and the very commands of its recipe.
-        let own = [identity(&check.dir, &check.env, &check.words)];
+        let own = [check.found.identity()];
         let is_plain = check.parts.is_empty();
         let parts = if is_plain { &own[..] } else { &check.parts };
         let place = |text: &String| commands.get(&(text.clone(), is_plain)).copied();
@@ -63,11 +65,11 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
             continue;
         };
         stands.push(at);
-        let is_usual = check.job.as_deref() == Some(USUAL);
+        let is_usual = check.found.job.as_deref() == Some(USUAL);
         let builds_tests = check.is_build && is_tested(&check) && !is_tested(first);
-        let is_better =
-            same.is_some() && (check.oddness < first.oddness || is_usual || builds_tests);
-        let (place, text) = (check.place.clone(), check.words.join(" "));
+        let is_better = same.is_some()
+            && (check.found.oddness < first.found.oddness || is_usual || builds_tests);
+        let (place, text) = (check.found.place.clone(), check.found.words.join(" "));
         if is_better {
             *first = check;
         }
@@ -100,12 +102,14 @@ pub fn without_versions(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{check, words};
+    use crate::tests::check;
     use vplan_base::path::RepoPath;
 
     fn kept(all: Vec<Check>) -> Vec<String> {
         let (kept, _, _) = fold(all);
-        kept.iter().map(|check| check.words.join(" ")).collect()
+        kept.iter()
+            .map(|check| check.found.words.join(" "))
+            .collect()
     }
 
     #[test]
@@ -113,7 +117,7 @@ mod tests {
         let of = |text: &str, verb: Kind, job: &str| {
             let mut one = check(text);
             one.is_build = verb == Kind::Compile;
-            one.job = Some(job.to_owned());
+            one.found.job = Some(job.to_owned());
             (one.verb, one.key.verb) = (verb, verb);
             one.key.tool = text.split(' ').next().unwrap_or_default().to_owned();
             one
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn same_work_is_one_check() {
         let mut odd = check("cargo test --target x");
-        odd.oddness = 3;
+        odd.found.oddness = 3;
         odd.key.tool = "cargo test".to_owned();
         let mut plain = check("cargo test");
         plain.key = odd.key.clone();
@@ -159,7 +163,7 @@ mod tests {
     fn a_hook_folds_into_what_ci_runs() {
         let ci = check("make lint");
         let mut hook = check("ruff check {changed}");
-        hook.origin = Origin::Hook;
+        hook.found.origin = Origin::Hook;
         let mut ci = ci;
         ci.tools = ["ruff check".to_owned()].into();
         hook.tools = ci.tools.clone();
@@ -170,14 +174,14 @@ mod tests {
     fn a_task_and_the_commands_of_its_recipe_are_one() {
         let task = |name: &str, parts: &[&str]| {
             let mut one = check(name);
-            let own = |part: &&str| identity(&one.dir, &one.env, &words(part));
+            let own = |part: &&str| check(part).found.identity();
             one.parts = parts.iter().map(own).collect();
             one
         };
         let typing = || task("tox -e typing", &["mypy", "pyright"]);
         let [mypy, pyright] = ["mypy", "pyright"].map(check);
         let mut strict = mypy.clone();
-        strict.env.insert("STRICT".to_owned(), "1".to_owned());
+        strict.found.env.insert("STRICT".to_owned(), "1".to_owned());
         let others = vec![strict, pyright.clone(), typing()];
         assert_eq!(kept(others).len(), 3);
         let all = vec![mypy.clone(), pyright.clone(), typing()];

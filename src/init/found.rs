@@ -81,9 +81,11 @@ pub struct SourceCommand {
     pub oddness: u32,
 }
 
-/// What makes two commands the very same: folder, variables and words.
-pub fn identity(dir: &RepoPath, env: &BTreeMap<String, String>, words: &[String]) -> String {
-    format!("{dir} {env:?} {words:?}")
+impl SourceCommand {
+    /// What makes two commands the very same: folder, variables and words.
+    pub fn identity(&self) -> String {
+        format!("{} {:?} {:?}", self.dir, self.env, self.words)
+    }
 }
 
 /// A part of a source that is not read, with the reason: `publish.yml`, `starts on release`.

@@ -16,11 +16,6 @@ use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::Node;
 
-/// The configuration, where there is one.
-pub fn files(tree: &Tree) -> Vec<RepoPath> {
-    tree.present(".gitlab-ci.yml")
-}
-
 /// Reads the pipeline of a repository.
 pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut sink = Sink::default();

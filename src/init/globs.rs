@@ -6,9 +6,8 @@ use vplan_base::path::RepoPath;
 
 /// Whether a path is one of globs; what is no glob has none.
 pub(crate) fn any_of<T: AsRef<str>>(globs: &[T]) -> impl Fn(&RepoPath) -> bool + use<T> {
-    let globs = globs
-        .iter()
-        .filter_map(|glob| Glob::parse(glob.as_ref()).ok());
+    let globs = globs.iter();
+    let globs = globs.filter_map(|glob| Glob::parse(glob.as_ref()).ok());
     let globs: Vec<Glob> = globs.collect();
     move |path| globs.iter().any(|glob| glob.matches(path))
 }
@@ -23,14 +22,12 @@ pub(crate) fn translate(pattern: &str) -> Option<String> {
     if pattern.is_empty() || pattern.contains(['?', '+', '\\']) {
         return None;
     }
-    let segments = pattern
-        .split('/')
-        .map(|segment| match segment.split_once("**") {
-            None | Some(("", "")) => Some(segment.to_owned()),
-            Some(("", after)) if !after.contains('*') => Some(format!("**/*{after}")),
-            Some(_) => None,
-        });
-    let segments: Option<Vec<String>> = segments.collect();
+    let translated = |segment: &str| match segment.split_once("**") {
+        None | Some(("", "")) => Some(segment.to_owned()),
+        Some(("", after)) if !after.contains('*') => Some(format!("**/*{after}")),
+        Some(_) => None,
+    };
+    let segments: Option<Vec<String>> = pattern.split('/').map(translated).collect();
     let glob = segments?.join("/").replace('{', "\\{").replace('}', "\\}");
     Glob::parse(&glob).is_ok().then_some(glob)
 }
@@ -58,14 +55,13 @@ pub(crate) fn list(patterns: &[String]) -> Vec<String> {
 
 /// Translates `paths-ignore`: all files but these.
 pub(crate) fn all_but(patterns: &[String]) -> Vec<String> {
-    let flipped = patterns
-        .iter()
-        .map(|pattern| match pattern.trim().strip_prefix('!') {
-            Some(own) => own.to_owned(),
-            None => format!("!{pattern}"),
-        });
-    let all = std::iter::once("**".to_owned());
-    list(&all.chain(flipped).collect::<Vec<_>>())
+    let flipped = |pattern: &String| match pattern.trim().strip_prefix('!') {
+        Some(own) => own.to_owned(),
+        None => format!("!{pattern}"),
+    };
+    let mut all = vec!["**".to_owned()];
+    all.extend(patterns.iter().map(flipped));
+    list(&all)
 }
 
 /// A list without doubles, those that exclude last; empty where it is no condition.

@@ -12,7 +12,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::count;
 use vplan_check::tool::table;
 use vplan_front::picomatch;
-use vplan_front::tree::Node;
+use vplan_front::tree::{Key, Node};
 
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
@@ -200,9 +200,8 @@ impl Hooks<'_> {
         let language = node.text_at("language").unwrap_or_default();
         let is_meta = matches!(repo, "meta" | "builtin") || matches!(language, "pygrep" | "fail");
         if is_meta || known.as_ref().is_some_and(|known| known.command.is_none()) && own.is_none() {
-            let (_, ids) = self
-                .rewriting
-                .get_or_insert_with(|| (place, BTreeSet::new()));
+            let first = || (place, BTreeSet::new());
+            let (_, ids) = self.rewriting.get_or_insert_with(first);
             ids.insert(id.to_owned());
             return Ok(());
         }
@@ -310,15 +309,11 @@ impl Hooks<'_> {
             hook.dir = RepoPath::parse(root.as_bytes()).map_err(|_| "its folder is not known")?;
         }
         let globs = job.get("glob").or_else(|| outer.get("glob"));
-        let globs = globs.map(scalars).unwrap_or_default();
-        let globs = globs.iter();
-        hook.paths = globs
-            .filter_map(|glob| anywhere(glob, &RepoPath::root()))
-            .collect();
-        let env = job.entries_at("env").iter();
-        hook.env = env
-            .map(|(key, node)| (key.name.clone(), scalar(node)))
-            .collect();
+        let globs = globs.into_iter().flat_map(scalars);
+        let globs = globs.filter_map(|glob| anywhere(&glob, &RepoPath::root()));
+        hook.paths = globs.collect();
+        let variable = |(key, node): &(Key, Node)| (key.name.clone(), scalar(node));
+        hook.env = job.entries_at("env").iter().map(variable).collect();
         self.add(&command, &hook);
         Ok(())
     }
@@ -344,9 +339,8 @@ pub fn launcher(manager: &str) -> &'static str {
 
 /// A pattern of names or paths as a glob of ours.
 fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
-    let translated = picomatch::translate(pattern)
-        .ok()
-        .filter(|found| !found.not)?;
+    let translated = picomatch::translate(pattern).ok();
+    let translated = translated.filter(|found| !found.not)?;
     let glob = match pattern.contains('/') || translated.glob == "**" {
         true => translated.glob,
         false => format!("**/{}", translated.glob),
@@ -362,14 +356,12 @@ fn selection(hook: &Node) -> Option<Vec<String>> {
     if let Some(pattern) = hook.text_at("files") {
         return plain_pattern(pattern).map(|glob| vec![glob]);
     }
-    let types = ["types", "types_or"]
-        .map(|key| hook.scalars_at(key))
-        .concat();
+    let types = ["types", "types_or"].map(|key| hook.scalars_at(key));
+    let types = types.concat();
     let mut globs = Vec::new();
     for name in types.iter().filter(|name| !listed("text file", name)) {
-        let language = table::languages()
-            .iter()
-            .find(|language| language.name == name)?;
+        let mut languages = table::languages().iter();
+        let language = languages.find(|language| language.name == name)?;
         let own = language.globs.iter().filter(|glob| glob.contains("*."));
         globs.extend(own.map(|glob| (*glob).to_owned()));
     }

@@ -27,16 +27,13 @@ const NOT_OURS: &str = "\
     node_modules playground samples spec template templates test testdata tests third-party \
     third_party vendor";
 
+const FORMAT: &str = "ruff format --check";
 /// Tools that a file configures: the file, a line in it (any for none), the command.
 const CONFIGURED: &[(&str, &str, &str)] = &[
     ("ruff.toml", "", "ruff check"),
     (".ruff.toml", "", "ruff check"),
     ("pyproject.toml", "[tool.ruff", "ruff check"),
-    (
-        "pyproject.toml",
-        "[tool.ruff.format]",
-        "ruff format --check",
-    ),
+    ("pyproject.toml", "[tool.ruff.format]", FORMAT),
     ("mypy.ini", "", "mypy ."),
     (".mypy.ini", "", "mypy ."),
     ("pyproject.toml", "[tool.mypy", "mypy ."),
@@ -50,9 +47,8 @@ pub fn read(tree: &Tree) -> Reading {
     let files = tree.files.iter();
     let manifests = files.filter(|file| is_manifest(file) && is_ours(file));
     let folders = manifests.map(|file| (file.segments().count(), file.folder()));
-    let folders: BTreeSet<_> = folders
-        .filter(|(depth, _)| *depth <= MAX_DEPTH + 1)
-        .collect();
+    let shallow = folders.filter(|(depth, _)| *depth <= MAX_DEPTH + 1);
+    let folders: BTreeSet<_> = shallow.collect();
     let packages = workspace::folders(tree);
     let root = tasks::of_program(tree, "npm", &RepoPath::root());
     let mut of_all = root.map_or_else(Vec::new, |root| root.all);
@@ -71,11 +67,10 @@ pub fn read(tree: &Tree) -> Reading {
 /// Whether a file is neither hidden nor in a folder of examples.
 fn is_ours(file: &RepoPath) -> bool {
     let folder = file.folder();
-    let hidden = |segment: &[u8]| segment.starts_with(b".") && segment != b".";
-    let foreign = |segment: &[u8]| has_word(NOT_OURS, segment);
-    !folder
-        .segments()
-        .any(|segment| hidden(segment) || foreign(segment))
+    let is_foreign = |segment: &[u8]| {
+        segment.starts_with(b".") && segment != b"." || has_word(NOT_OURS, segment)
+    };
+    !folder.segments().any(is_foreign)
 }
 
 fn is_manifest(file: &RepoPath) -> bool {
@@ -87,10 +82,8 @@ fn is_manifest(file: &RepoPath) -> bool {
 /// The tasks of a folder's runners. A task that another one starts, also one of those of the root that
 /// start the tasks of all packages, is a part of it.
 fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
-    for runner in RUNNERS
-        .iter()
-        .filter(|runner| !matches!(runner.key, "turbo" | "nx" | "moon" | "cargo"))
-    {
+    let starts_others = |key: &str| matches!(key, "turbo" | "nx" | "moon" | "cargo");
+    for runner in RUNNERS.iter().filter(|one| !starts_others(one.key)) {
         // Makefiles below the root are called by the one above.
         if runner.key == "make" && !dir.is_root() {
             continue;
@@ -173,9 +166,8 @@ pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
     let mut packages = workspace::started_alone(tree, language.name);
     packages.retain(|package| tests.iter().any(|file| file.below(package).is_some()));
     let own = packages.iter();
-    let own: Vec<_> = own
-        .flat_map(|package| usual(tree, language, package, &file))
-        .collect();
+    let own = own.flat_map(|package| usual(tree, language, package, &file));
+    let own: Vec<_> = own.collect();
     match own.is_empty() || !at_root.is_empty() && language.name != "go" {
         true => at_root,
         false => own,

@@ -25,18 +25,19 @@ fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
     let same = checks.iter().filter(|check| check.name == own.name);
     let same: Vec<&Check> = same.collect();
     let mut wanted = Vec::new();
-    if same.len() == 1 || own.dir.is_root() {
+    if same.len() == 1 || own.found.dir.is_root() {
         wanted.push(own.name.clone());
     }
-    if !own.dir.is_root() {
-        let folder = word(&String::from_utf8_lossy(own.dir.name()));
+    if !own.found.dir.is_root() {
+        let folder = word(&String::from_utf8_lossy(own.found.dir.name()));
         wanted.push(format!("{folder}-{}", own.name));
-        wanted.push(format!("{}-{}", word(&own.dir.to_string()), own.name));
+        let path = word(&own.found.dir.to_string());
+        wanted.push(format!("{path}-{}", own.name));
     }
-    let is_rare = |word: &&String| !same.iter().all(|check| check.words.contains(word));
-    let rare = own.words.iter().skip(1).filter(is_rare).cloned();
+    let is_rare = |word: &&String| !same.iter().all(|check| check.found.words.contains(word));
+    let rare = own.found.words.iter().skip(1).filter(is_rare).cloned();
     let (options, operands): (Vec<String>, _) = rare.partition(|word| word.starts_with('-'));
-    for rare in [operands, options, vec![own.label.clone()]] {
+    for rare in [operands, options, vec![own.found.label.clone()]] {
         let mark = word(&rare.join("-"));
         if !rare.is_empty() && mark.len() <= MAX_MARK && mark != own.name && mark != "check" {
             wanted.push(format!("{}-{mark}", own.name));
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_say_what_is_different() {
         let mut web = check("npm test");
-        web.dir = RepoPath::parse(b"web").unwrap();
+        web.found.dir = RepoPath::parse(b"web").unwrap();
         let mut all = vec![
             check("cargo test"),
             check("cargo test --doc"),

@@ -1,9 +1,9 @@
 //! Proposes a contract: sources, classes, folding, order, conditions, names, text.
 
-use super::account::{Account, Sources, shorten};
-use super::check::{Check, Condition, Uncovered};
-use super::classify::{Class, Classified, classify};
-use super::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
+use super::account::{Account, shorten};
+use super::check::{Check, Class, Condition, Uncovered};
+use super::classify::classify;
+use super::found::{NotRead, Origin, Place, Reading, SourceCommand};
 use super::listed::listed;
 use super::tree::Tree;
 use super::{
@@ -45,20 +45,21 @@ impl Proposal {
 /// Proposes a contract from all sources.
 #[must_use]
 pub fn propose(tree: &Tree, title: &str) -> Proposal {
-    let (ci, sources) = ci(tree);
     let mut maker = Maker::default();
+    let (ci, files) = ci(tree);
+    maker.account.files = files;
     maker.take(tree, ci);
     maker.take(tree, hooks::read(tree));
     // What a workflow of another repository runs, the manifests may say.
     let is_elsewhere = |part: &NotRead| part.why.starts_with(ELSEWHERE);
-    let is_said = maker.all.iter().any(|check| check.origin == Origin::Ci);
-    if !is_said || maker.not_read.iter().any(is_elsewhere) {
+    let is_of = |check: &Check, origin: Origin| check.found.origin == origin;
+    let is_said = maker.all.iter().any(|check| is_of(check, Origin::Ci));
+    if !is_said || maker.account.not_read.iter().any(is_elsewhere) {
         let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
         maker.take(tree, manifests::read(tree));
         let is_new = |check: &Check| !named.contains(&check.verb);
-        maker
-            .all
-            .retain(|check| check.origin != Origin::Manifest || is_new(check));
+        let is_kept = |check: &Check| !is_of(check, Origin::Manifest) || is_new(check);
+        maker.all.retain(is_kept);
     }
     maker.leave_served();
     maker.fill_gaps(tree);
@@ -66,9 +67,9 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     for (file, why) in &tree.unread {
         rest.skip(Place::of(file, 1), None, why);
     }
-    maker.not_read.extend(rest.not_read);
+    maker.account.not_read.extend(rest.not_read);
     workspace::rows(&mut maker.all, tree);
-    maker.close(tree, sources, title, rank::BUDGET)
+    maker.close(tree, title, rank::BUDGET)
 }
 
 /// Proposes a contract from what one file declares, all of it.
@@ -76,11 +77,8 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
 pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
     let mut maker = Maker::default();
     maker.take(tree, reading);
-    let sources = Sources {
-        converted: Some(name.to_owned()),
-        ..Sources::default()
-    };
-    maker.close(tree, sources, "", usize::MAX)
+    maker.account.converted = Some(name.to_owned());
+    maker.close(tree, "", usize::MAX)
 }
 
 /// The commands of a repository without a contract, from its manifests, with their ids.
@@ -91,11 +89,11 @@ pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
     reading.found.retain(|found| found.dir.is_root());
     maker.take(tree, reading);
     maker.fill_gaps(tree);
-    let proposal = maker.close(tree, Sources::default(), "", rank::BUDGET);
+    let proposal = maker.close(tree, "", rank::BUDGET);
     let checks = proposal.checks.into_iter();
-    let at_root = checks.filter(|check| check.dir.is_root());
+    let at_root = checks.filter(|check| check.found.dir.is_root());
     at_root
-        .map(|check| (check.name, text::command(&check.words)))
+        .map(|check| (check.name, text::command(&check.found.words)))
         .collect()
 }
 
@@ -129,26 +127,21 @@ const UNREAD: &str = "\
     azure-pipelines.yml bitbucket-pipelines.yml hk.pkl lint-staged.config.cjs \
     lint-staged.config.js lint-staged.config.mjs lint-staged.config.ts";
 
-/// The files of a CI system, and its reader.
-type CiReader = (
-    fn(&Tree) -> Vec<RepoPath>,
-    fn(&Tree, &[RepoPath]) -> Reading,
-);
-
 /// What CI declares. Where GitHub has workflows, another CI system is one line.
-fn ci(tree: &Tree) -> (Reading, Sources) {
-    let readers: [CiReader; 3] = [
-        (github::files, github::read),
-        (gitlab::files, gitlab::read),
-        (circleci::files, circleci::read),
+fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
+    type Reader = fn(&Tree, &[RepoPath]) -> Reading;
+    let circleci = ".circleci/config.yml .circleci/config.yaml";
+    let systems = [
+        (github::files(tree), github::read as Reader),
+        (tree.present(".gitlab-ci.yml"), gitlab::read),
+        (tree.present(circleci), circleci::read),
     ];
     let mut all = Reading::default();
-    let mut sources = Sources::default();
-    for (files, read) in readers {
-        let files = files(tree);
-        if sources.files.is_empty() && !files.is_empty() {
-            all = read(tree, &files);
-            sources.files = files;
+    let mut read = Vec::new();
+    for (files, reader) in systems {
+        if read.is_empty() && !files.is_empty() {
+            all = reader(tree, &files);
+            read = files;
             continue;
         }
         for file in files {
@@ -158,7 +151,7 @@ fn ci(tree: &Tree) -> (Reading, Sources) {
     for file in tree.present(UNREAD) {
         all.skip(Place::of(&file, 1), None, "`init` does not read it");
     }
-    (all, sources)
+    (all, read)
 }
 
 /// What became of the commands so far.
@@ -166,10 +159,7 @@ fn ci(tree: &Tree) -> (Reading, Sources) {
 struct Maker {
     /// The checks before they are folded.
     all: Vec<Check>,
-    left: Vec<Uncovered>,
-    not_read: Vec<NotRead>,
-    /// The commands that install: they are one line together.
-    setup: Vec<Uncovered>,
+    account: Account,
     /// The services that the commands of jobs start.
     served: BTreeMap<String, String>,
     /// Source lines that were taken.
@@ -185,7 +175,7 @@ impl Maker {
                 self.add(tree, &found, 0);
             }
         }
-        self.not_read.extend(reading.not_read);
+        self.account.not_read.extend(reading.not_read);
     }
 
     fn add(&mut self, tree: &Tree, found: &SourceCommand, depth: usize) {
@@ -196,42 +186,44 @@ impl Maker {
             let text = shorten(&found.text);
             self.served.entry(job.clone()).or_insert(text);
         }
+        let dir = one.found.dir.as_bytes();
         match &one.class {
             Class::Silent => {}
             Class::Instead(inner) if depth < MAX_DEPTH => {
                 if inner.is_empty() {
-                    self.leave(found, &one, "nothing that it starts was read");
+                    self.leave(&one, "nothing that it starts was read");
                 }
                 for inner in inner {
                     self.add(tree, inner, depth + 1);
                 }
             }
-            Class::Instead(_) => self.leave(found, &one, "it starts itself"),
-            Class::Out(why) => self.leave(found, &one, why),
-            Class::Setup(how) => self.leave(found, &one, how),
-            Class::Check if visible(one.dir.as_bytes()).as_bytes() != one.dir.as_bytes() => {
-                self.leave(found, &one, "the name of its folder is no plain text");
+            Class::Instead(_) => self.leave(&one, "it starts itself"),
+            Class::Out(why) => self.leave(&one, why),
+            Class::Setup(how) => self.leave(&one, how),
+            Class::Check if visible(dir).as_bytes() != dir => {
+                self.leave(&one, "the name of its folder is no plain text");
             }
-            Class::Check if !text::can_be_said(&one.form) => {
-                self.leave(found, &one, "no line of a contract can say it");
+            Class::Check if !text::can_be_said(&one.found.words) => {
+                self.leave(&one, "no line of a contract can say it");
             }
-            Class::Check => self.keep(tree, found, one),
+            Class::Check => self.keep(tree, one),
         }
     }
 
-    fn leave(&mut self, found: &SourceCommand, one: &Classified, why: &str) {
-        let says = |word: &str| task_word(word) == TaskVerb::Test;
+    fn leave(&mut self, one: &Check, why: &str) {
+        let says = |word: &String| task_word(word) == TaskVerb::Test;
+        let command = &one.found;
         let is_test = one.verb == Kind::Test
-            || why == "not a known tool" && found.words.iter().take(4).any(|word| says(word));
+            || why == "not a known tool" && command.words.iter().take(4).any(says);
         let left = Uncovered {
-            text: found.text.clone(),
-            place: found.place.clone(),
+            text: command.text.clone(),
+            place: command.place.clone(),
             why: why.to_owned(),
             is_test,
         };
         let list = match one.class {
-            Class::Setup(_) => &mut self.setup,
-            _ => &mut self.left,
+            Class::Setup(_) => &mut self.account.setup,
+            _ => &mut self.account.left,
         };
         // The cells of a matrix, and the commands of a line, are one line of the account.
         match list.iter_mut().find(|old| old.place == left.place) {
@@ -241,51 +233,32 @@ impl Maker {
         }
     }
 
-    fn keep(&mut self, tree: &Tree, found: &SourceCommand, one: Classified) {
+    fn keep(&mut self, tree: &Tree, mut one: Check) {
         let is_docs = |name: &str| {
             let mut words = name.split(|c: char| !c.is_alphanumeric());
             words.any(|word| listed(DOCS, word))
         };
-        let docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
-        let started = found.job.as_ref().and_then(|job| self.served.get(job));
-        let services = found.services.iter().chain(started).cloned().collect();
-        self.all.push(Check {
-            name: names::word(&one.name),
-            verb: one.verb,
-            words: one.form,
-            env: found.env.clone(),
-            dir: one.dir,
-            place: found.place.clone(),
-            origin: found.origin,
-            job: found.job.clone(),
-            label: found.label.clone(),
-            condition: conditions::of(&found.paths, one.paths, tree),
-            needs: Vec::new(),
-            unchanged: one.unchanged && found.ending == Ending::TreeCompared,
-            notes: one.note.into_iter().collect(),
-            is_uncounted: one.is_uncounted && one.verb == Kind::Test,
-            key: one.key,
-            tools: one.tools,
-            parts: one.parts,
-            is_build: one.is_build,
-            is_docs: docs,
-            oddness: found.oddness,
-            services,
-            inputs: Vec::new(),
-            tier: 0,
-        });
+        one.is_docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
+        one.name = names::word(&one.name);
+        one.is_uncounted &= one.verb == Kind::Test;
+        one.condition = conditions::of(&one.found.paths, one.paths, tree);
+        let job = one.found.job.as_ref();
+        let started = job.and_then(|job| self.served.get(job)).cloned();
+        one.found.services.extend(started);
+        self.all.push(one);
     }
 
     /// Leaves out the tests that need services, where others need none.
     fn leave_served(&mut self) {
-        let is_served = |check: &Check| check.verb == Kind::Test && !check.services.is_empty();
+        let is_served =
+            |check: &Check| check.verb == Kind::Test && !check.found.services.is_empty();
         let is_free = |check: &Check| check.verb == Kind::Test && !is_served(check);
         if !self.all.iter().any(is_free) {
             return;
         }
         for check in self.all.extract_if(.., |check| is_served(check)) {
-            let why = format!("its job starts {}", check.services.join(", "));
-            self.left.push(check.left(why));
+            let why = format!("its job starts {}", check.found.services.join(", "));
+            self.account.left.push(check.left(why));
         }
     }
 
@@ -301,23 +274,24 @@ impl Maker {
         }
     }
 
-    fn close(self, tree: &Tree, mut sources: Sources, title: &str, budget: usize) -> Proposal {
-        let jobs: Vec<Option<String>> = self.all.iter().map(|check| check.job.clone()).collect();
+    fn close(self, tree: &Tree, title: &str, budget: usize) -> Proposal {
+        let jobs = self.all.iter().map(|check| check.found.job.clone());
+        let jobs: Vec<Option<String>> = jobs.collect();
+        let mut account = self.account;
         let (mut checks, folded, stands) = fold::fold(self.all);
+        account.folded = folded;
         let commands: Vec<_> = jobs.into_iter().zip(stands).collect();
         rank::order(&mut checks, &commands);
         let kept = rank::choose(&checks, budget);
-        let mut left = self.left;
         let (checks, beyond) = split(checks, &kept);
         for check in beyond {
             let one = check.left(format!("beyond {budget} checks"));
-            if left.iter().all(|old| old.place != one.place) {
-                left.push(one);
+            if account.left.iter().all(|old| old.place != one.place) {
+                account.left.push(one);
             }
         }
         let checks = names::name(checks);
-        sources.files.sort();
-        let account = Account::new(sources, &checks, left, self.setup, self.not_read, folded);
+        account.close(&checks);
         Proposal::of(checks, account, title, tree)
     }
 }

@@ -66,9 +66,9 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
     let mut order: Vec<(usize, &Check)> = checks.iter().enumerate().collect();
     order.sort_by_cached_key(|(at, check)| {
         (
-            check.origin,
+            check.found.origin,
             rarity(checks, *at),
-            check.dir.segments().count(),
+            check.found.dir.segments().count(),
         )
     });
     let mut turns: BTreeMap<Kind, usize> = BTreeMap::new();
@@ -88,14 +88,10 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
 
 /// How many earlier checks have the same tool and verb: the first of each comes first.
 fn rarity(checks: &[Check], at: usize) -> usize {
-    let own = checks
-        .get(at)
-        .map(|check| (&check.key.tool, &check.key.options));
-    let earlier = checks.get(..at).unwrap_or_default();
-    let same = earlier
-        .iter()
-        .filter(|check| Some((&check.key.tool, &check.key.options)) == own);
-    same.count()
+    let work = |check: &Check| (check.key.tool.clone(), check.key.options.clone());
+    let own = checks.get(at).map(work);
+    let earlier = checks.get(..at).unwrap_or_default().iter();
+    earlier.filter(|check| Some(work(check)) == own).count()
 }
 
 #[cfg(test)]
@@ -117,7 +113,10 @@ mod tests {
         checks.push(of(Kind::Run, "plain"));
         checks.push(of(Kind::Test, "suite"));
         let kept = choose(&checks, 3);
-        let kept: Vec<String> = kept.iter().map(|at| checks[*at].words.join(" ")).collect();
+        let kept: Vec<String> = kept
+            .iter()
+            .map(|at| checks[*at].found.words.join(" "))
+            .collect();
         assert_eq!(kept, ["lint0", "lint1", "suite"]);
     }
 

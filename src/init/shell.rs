@@ -86,8 +86,8 @@ struct Walk<'t> {
 impl<'t> Walk<'t> {
     fn next(&self, kind: Kind) -> &'t str {
         let next = self.tokens.get(self.at);
-        next.filter(|token| token.kind == kind)
-            .map_or("", |token| token.raw)
+        let next = next.filter(|token| token.kind == kind);
+        next.map_or("", |token| token.raw)
     }
 
     /// The operator that comes next; none before a word.
@@ -203,12 +203,11 @@ impl<'t> Walk<'t> {
     fn fails(&self, tokens: Range<usize>) -> bool {
         let part = self.tokens.get(tokens).unwrap_or_default();
         let follows = part.iter().skip(1).map(|token| token.raw).chain([""]);
-        part.iter()
-            .zip(follows)
-            .any(|(token, next)| match token.raw {
-                "exit" | "return" => next != "0",
-                word => word == "false" || word.contains("=1") || word.contains("$?"),
-            })
+        let fails = |(token, next): (&Token<'_>, &str)| match token.raw {
+            "exit" | "return" => next != "0",
+            word => word == "false" || word.contains("=1") || word.contains("$?"),
+        };
+        part.iter().zip(follows).any(fails)
     }
 
     fn pipe(&mut self, item: &Range<usize>) -> bool {

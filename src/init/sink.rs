@@ -1,7 +1,7 @@
 //! Where a CI reader puts the commands and the parts that it does not read: each once, however many
 //! cells of a matrix have it.
 
-use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand, identity};
+use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
 use crate::shell::{self, Scope, Value};
 use crate::tree::{DataFile, Tree};
 use crate::variables::Variables;
@@ -163,10 +163,9 @@ impl Sink {
     /// Marks the commands of the step before if these begin with a comparison of the tree.
     fn compare(&mut self, commands: &[SourceCommand], before: &[usize]) {
         let is_git = |command: &SourceCommand| command.words.first().is_some_and(|w| w == "git");
-        let mut work = commands
-            .iter()
-            .filter(|one| one.compares_tree || !is_git(one));
-        if work.next().is_some_and(|first| first.compares_tree) {
+        let mut commands = commands.iter();
+        let first = commands.find(|one| one.compares_tree || !is_git(one));
+        if first.is_some_and(|first| first.compares_tree) {
             for at in before {
                 let found = self.found.get_mut(*at);
                 if let Some(found) = found.filter(|found| found.ending == Ending::Counts) {
@@ -178,8 +177,7 @@ impl Sink {
 
     /// Adds a command, or keeps the more ordinary one of two that are equal.
     fn add(&mut self, found: SourceCommand) -> usize {
-        let own = identity(&found.dir, &found.env, &found.words);
-        let key = (found.place.clone(), found.ending.clone(), own);
+        let key = (found.place.clone(), found.ending.clone(), found.identity());
         let at = *self.index.entry(key).or_insert(self.found.len());
         match self.found.get_mut(at) {
             Some(old) if old.unknown.is_some() || old.oddness > found.oddness => *old = found,

@@ -166,10 +166,8 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
         Shape::Lines(read) => read(text),
         Shape::Map(paths) => {
             let data = data()?;
-            paths
-                .iter()
-                .flat_map(|keys| map_tasks(&data, keys))
-                .collect()
+            let all = paths.iter().flat_map(|keys| map_tasks(&data, keys));
+            all.collect()
         }
         Shape::Tox => tox::data(&data()?, "tool.tox"),
     };
@@ -231,10 +229,8 @@ impl Tasks {
         for task in &self.all {
             parts.extend(task.needs.iter().map(|need| (need.clone(), &*task.name)));
             for (_, text) in &task.commands {
-                let commands = shell::split(text, &self.scope());
-                let started = commands
-                    .iter()
-                    .filter_map(|one| read_command(&one.words)?.task);
+                let commands = shell::split(text, &self.scope()).into_iter();
+                let started = commands.filter_map(|one| read_command(&one.words)?.task);
                 for name in started.flat_map(|names| words_of(&names)) {
                     let name = name.strip_prefix("npm:").unwrap_or(&name);
                     parts.push((name.to_owned(), &*task.name));
@@ -283,17 +279,14 @@ fn map_task(data: &DataFile, prefix: &str, (key, node): &(Key, Node)) -> Option<
 const COMMANDS: &str = "run cmds cmd command shell composite sequence commands";
 
 fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
+    let keys = COMMANDS.split(' ').filter_map(|key| node.get(key));
     let found = match &node.value {
-        Value::Map(_) => COMMANDS
-            .split(' ')
-            .filter_map(|key| node.get(key))
-            .collect(),
+        Value::Map(_) => keys.collect(),
         _ => vec![node],
     };
     let texts = found.into_iter().flat_map(texts);
-    texts
-        .map(|(node, text)| (data.text_place(node).line, text))
-        .collect()
+    let placed = texts.map(|(node, text)| (data.text_place(node).line, text));
+    placed.collect()
 }
 
 fn texts(node: &Node) -> Vec<(&Node, String)> {

@@ -50,7 +50,7 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
         let title = visible(title.as_bytes());
         out.push_str(&format!("contract {}\n", quote_string(&title)));
     }
-    let head = match &account.sources.converted {
+    let head = match &account.converted {
         Some(name) => format!("Converted from {name} by `vplan import`."),
         None if checks.is_empty() => "Nothing was found that verifies a change.".to_owned(),
         None => format!("Proposed by `vplan init` from {}.", account.origin()),
@@ -58,7 +58,7 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
     out.push('\n');
     let mut comment = |text: &str| out.push_str(&format!("# {}\n", one_line(text)));
     comment(&head);
-    let is_proposed = account.sources.converted.is_none();
+    let is_proposed = account.converted.is_none();
     let most = if is_proposed { MAX_REMARKS } else { 0 };
     account.remarks(most).iter().for_each(|line| comment(line));
     if checks.is_empty() && is_proposed {
@@ -86,8 +86,9 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
             Condition::Package => format!("dependents {FOLDER} {SHARED}"),
             Condition::Own(globs) => {
                 // A job's name begins with that of its file.
-                let job = check.job.as_deref().and_then(|job| job.split('/').next());
-                let file = short(&check.place.file);
+                let job = check.found.job.as_deref();
+                let job = job.and_then(|job| job.split('/').next());
+                let file = short(&check.found.place.file);
                 let file = one_line(job.unwrap_or(&file));
                 out.push_str(&format!("# paths of {file}\n"));
                 quoted(globs)
@@ -134,10 +135,10 @@ pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
 #[must_use]
 pub fn said(check: &Check) -> String {
     if check.condition != Condition::Package {
-        return command(&check.words).to_text();
+        return command(&check.found.words).to_text();
     }
     let is_open = |word: &str| word.contains(FOLDER) || word.contains(NAME);
-    let words = check.words.iter().map(|word| match is_open(word) {
+    let words = check.found.words.iter().map(|word| match is_open(word) {
         true => quote_string(word).into_owned(),
         false => command(std::slice::from_ref(word)).to_text(),
     });
@@ -155,7 +156,7 @@ fn quoted(globs: &[String]) -> String {
 /// The variables that at least three checks have, and that no other check sets otherwise.
 fn shared_env(checks: &[Check]) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
-    for (name, value) in checks.iter().flat_map(|check| &check.env) {
+    for (name, value) in checks.iter().flat_map(|check| &check.found.env) {
         *values.entry(name).or_default().entry(value).or_default() += 1;
     }
     let shared = values.into_iter().filter_map(|(name, values)| {
@@ -176,7 +177,7 @@ fn env(name: &str, value: &str) -> String {
 }
 
 fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
-    let mut remarks = vec![place(&check.place)];
+    let mut remarks = vec![place(&check.found.place)];
     remarks.extend(check.notes.iter().cloned());
     if check.is_uncounted {
         remarks.push("its output may show no number of tests".to_owned());
@@ -189,9 +190,12 @@ fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> S
             out.push_str(&format!("    {setting}\n"));
         }
     };
-    let dir = check.dir.to_string();
-    set(!check.dir.is_root(), format!("dir {}", quote_string(&dir)));
-    for (name, value) in &check.env {
+    let dir = check.found.dir.to_string();
+    set(
+        !check.found.dir.is_root(),
+        format!("dir {}", quote_string(&dir)),
+    );
+    for (name, value) in &check.found.env {
         let is_own = can_be_set(name, value) && shared.get(name) != Some(value);
         set(is_own, env(name, value));
     }
@@ -250,11 +254,11 @@ pub fn for_trial(
     for check in chosen.iter().filter_map(|at| checks.get(*at)) {
         let mut one = check.clone();
         let files = files_for(tree, &one, checks);
-        let words = one.words.iter().flat_map(|word| match &**word {
+        let words = one.found.words.iter().flat_map(|word| match &**word {
             CHANGED => files.clone(),
             _ => vec![word.clone()],
         });
-        one.words = words.collect();
+        one.found.words = words.collect();
         let text = text_of(&one, checks, &BTreeMap::new());
         out.push_str(&in_rows(&one, text));
     }
@@ -272,6 +276,6 @@ fn files_for(tree: &Tree, check: &Check, checks: &[Check]) -> Vec<String> {
     // What begins with `!` is no glob, and matches nothing.
     let selected = tree.matching(&list).filter(|file| !is_out(file));
     let relative =
-        selected.filter_map(|file| String::from_utf8(file.below(&check.dir)?.to_vec()).ok());
+        selected.filter_map(|file| String::from_utf8(file.below(&check.found.dir)?.to_vec()).ok());
     relative.take(MOST_TRIED_FILES).collect()
 }

@@ -79,10 +79,8 @@ impl DataFile {
                 return root.ok_or_else(|| "it cannot be read".to_owned());
             };
             let is_flow = FLOW.iter().any(|end| fault.message.ends_with(end));
-            let at = fault
-                .labels
-                .first()
-                .map_or(0, |label| label.place.span.start);
+            let label = fault.labels.first();
+            let at = label.map_or(0, |label| label.place.span.start);
             let (Some(before), true) = (text.get(..at), is_flow && left > 0) else {
                 return Err(fault.message.clone());
             };
@@ -190,8 +188,8 @@ impl Tree {
 
     /// Whether git tracks a file of a directory.
     pub fn has(&self, dir: &RepoPath, name: &str) -> bool {
-        dir.join(name.as_bytes())
-            .is_ok_and(|path| self.files.contains(&path))
+        let path = dir.join(name.as_bytes());
+        path.is_ok_and(|path| self.files.contains(&path))
     }
 
     /// Those of the files named by words of a text that git tracks.

@@ -59,17 +59,17 @@ pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
 /// What is left of a check when its package is taken out: its words are operands, its variables
 /// options. `None` where it says nothing of the package.
 fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
-    let in_folder = !folder.is_root() && check.dir == *folder;
+    let in_folder = !folder.is_root() && check.found.dir == *folder;
     let path = folder.to_string();
-    let words = check.words.iter().map(|word| without(word, &path, name));
-    let words: Vec<String> = words.collect();
+    let words = check.found.words.iter();
+    let words: Vec<String> = words.map(|word| without(word, &path, name)).collect();
     let dir = match in_folder {
         true => RepoPath::parse(FOLDER.as_bytes()).ok()?,
-        false => check.dir.clone(),
+        false => check.found.dir.clone(),
     };
-    let env = check.env.iter();
+    let env = check.found.env.iter();
     let env = env.map(|(name, value)| format!("{name}={value}"));
-    let is_about = in_folder || words != check.words;
+    let is_about = in_folder || words != check.found.words;
     is_about.then(|| Key {
         verb: check.verb,
         dir,
@@ -105,10 +105,12 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
         return;
     }
     let builds = checks.iter().filter(|check| check.is_build);
-    let built: BTreeSet<&String> = builds.filter_map(|check| check.job.as_ref()).collect();
+    let jobs = builds.filter_map(|check| check.found.job.clone());
+    let built: BTreeSet<String> = jobs.collect();
     let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
     for (at, check) in checks.iter().enumerate() {
-        let is_behind = check.job.as_ref().is_some_and(|job| built.contains(job));
+        let job = check.found.job.as_ref();
+        let is_behind = job.is_some_and(|job| built.contains(job));
         if is_behind || !matches!(check.condition, Condition::Set(_)) {
             continue;
         }
@@ -139,8 +141,8 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
             check.key.clone_from(&key);
             check.condition = Condition::Package;
             check.notes.push(note);
-            check.words.clone_from(&key.operands);
-            check.dir.clone_from(&key.dir);
+            check.found.words.clone_from(&key.operands);
+            check.found.dir.clone_from(&key.dir);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn read(tree: &Tree) -> Reading {
-    super::read(tree, &files(tree))
+    super::read(tree, &tree.present(".circleci/config.yml"))
 }
 
 fn check(files: &[(&str, &str)], want: &[&str], want_not_read: &[&str]) {

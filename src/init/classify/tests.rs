@@ -11,7 +11,12 @@ fn shown(tree: &Tree, text: &str) -> String {
 fn shown_of(tree: &Tree, found: &SourceCommand) -> String {
     let one = classify(found, tree);
     match one.class {
-        Class::Check => format!("{} {}: {}", one.verb.verb(), one.name, one.form.join(" ")),
+        Class::Check => format!(
+            "{} {}: {}",
+            one.verb.verb(),
+            one.name,
+            one.found.words.join(" ")
+        ),
         Class::Instead(inner) => {
             let all: Vec<String> = inner.iter().map(|one| one.words.join(" ")).collect();
             format!("instead: {}", all.join("; "))

@@ -30,9 +30,8 @@ pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
         let maps = items.into_iter().map(Value::entries);
         maps.filter(|map| !map.is_empty()).take(MAX_CELLS).collect()
     };
-    let axes = entries
-        .iter()
-        .filter(|(key, _)| key != "include" && key != "exclude");
+    let is_axis = |(key, _): &&(String, Value)| key != "include" && key != "exclude";
+    let axes = entries.iter().filter(is_axis);
     let mut all = vec![Cell::new()];
     for (key, value) in axes.clone() {
         let values = match value {
@@ -118,19 +117,14 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
 /// A weight for the words of a text that name another machine, a preview or a lower bound.
 pub(crate) fn odd_words(text: &str) -> u32 {
     let parts = parts(text);
-    let odd = parts
-        .iter()
-        .filter(|part| listed(ODD, part) || listed(FOREIGN, part));
-    odd.map(|_| 3).sum()
+    let is_odd = |part: &&String| listed(ODD, part) || listed(FOREIGN, part);
+    parts.iter().filter(is_odd).map(|_| 3).sum()
 }
 
 /// The version in a text such as `3.12`, `v20.x`, `ubuntu-22.04`, `stable`; named ones are the newest.
 fn version(text: &str) -> Option<Vec<u32>> {
     let parts = parts(text);
-    if parts
-        .iter()
-        .any(|part| matches!(&**part, "stable" | "latest" | "lts"))
-    {
+    if parts.iter().any(|part| listed("stable latest lts", part)) {
         return Some(vec![u32::MAX]);
     }
     let digits = text.get(text.find(|c: char| c.is_ascii_digit())?..)?;

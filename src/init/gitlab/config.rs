@@ -135,10 +135,8 @@ pub(super) fn is_scalar(node: &Node) -> bool {
 fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
     let mut out = Vec::new();
     // The lists that are read, each with the number of references that lead to it.
-    let mut lists: Vec<_> = node
-        .map(|node| (slice::from_ref(node).iter(), 0))
-        .into_iter()
-        .collect();
+    let first = node.map(|node| (slice::from_ref(node).iter(), 0));
+    let mut lists: Vec<_> = first.into_iter().collect();
     for _ in 0..MAX_VALUES {
         let Some((items, depth)) = lists.last_mut() else {
             break;
@@ -150,10 +148,8 @@ fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
             Some((_, _, Some(keys))) if depth < MAX_DEPTH => {
                 let keys = texts(Some(keys));
                 let step = |node: &'c Node, key: &String| node.get(key);
-                let mut found = roots
-                    .iter()
-                    .filter_map(|root| keys.iter().try_fold(root, step));
-                let found = found.next().filter(|_| !keys.is_empty());
+                let at = |root: &'c Node| keys.iter().try_fold(root, step);
+                let found = roots.iter().find_map(at).filter(|_| !keys.is_empty());
                 lists.extend(found.map(|found| (slice::from_ref(found).iter(), depth + 1)));
             }
             Some((_, Value::Null, _) | (_, _, Some(_))) => {}

@@ -4,7 +4,7 @@ use super::*;
 use crate::found::Ending;
 
 fn read(tree: &Tree) -> Reading {
-    super::read(tree, &files(tree))
+    super::read(tree, &tree.present(".gitlab-ci.yml"))
 }
 
 fn tree(files: &[(&str, &str)]) -> Tree {

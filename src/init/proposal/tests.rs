@@ -24,7 +24,7 @@ fn checks(files: &[(&str, &str)]) -> Vec<String> {
     let all = &proposal.checks;
     let one = |check: &Check| {
         let needs: Vec<&str> = check.needs.iter().map(|at| &*all[*at].name).collect();
-        let (verb, name, words) = (check.verb.verb(), &check.name, check.words.join(" "));
+        let (verb, name, words) = (check.verb.verb(), &check.name, check.found.words.join(" "));
         format!("{verb} {name}: {words} [{}]", needs.join(" "))
     };
     all.iter().map(one).collect()
@@ -422,7 +422,7 @@ proptest! {
         valid(&proposal.text);
         prop_assert_eq!(&proposal.text, &translate(&tree, reading.clone(), "ci").text);
         let account = &proposal.account;
-        let places: BTreeSet<u32> = proposal.checks.iter().map(|check| check.place.line)
+        let places: BTreeSet<u32> = proposal.checks.iter().map(|check| check.found.place.line)
             .chain(account.folded.iter().map(|one| one.place.line))
             .chain(account.left.iter().chain(&account.setup).map(|one| one.place.line))
             .collect();

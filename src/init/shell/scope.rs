@@ -203,10 +203,8 @@ impl Scope {
             };
         }
         let inner = raw.strip_prefix('$').unwrap_or_default();
-        let braces = inner
-            .strip_prefix('{')
-            .and_then(|inner| inner.strip_suffix('}'));
-        let inner = braces.unwrap_or(inner);
+        let braces = || inner.strip_prefix('{')?.strip_suffix('}');
+        let inner = braces().unwrap_or(inner);
         let name = name_of(inner);
         match self.variables.get(name) {
             // What an operator makes of it is not read.
@@ -238,8 +236,7 @@ fn output(raw: &str) -> Option<&str> {
 
 /// Whether a command lists files, and nothing in it is a variable.
 pub(super) fn lists(inner: &str) -> bool {
-    let mut rests = LISTS
-        .iter()
-        .filter_map(|name| inner.trim_start().strip_prefix(name));
+    let inner = inner.trim_start();
+    let mut rests = LISTS.iter().filter_map(|name| inner.strip_prefix(name));
     !inner.contains('$') && rests.any(|rest| rest.starts_with(' '))
 }

@@ -72,12 +72,10 @@ pub(super) fn make(text: &str) -> Vec<Task> {
             Line::OfTargets(_) => {}
             Line::Rule(names, needs, inline) => {
                 let needs = needs.split_whitespace().take_while(|need| *need != "|");
-                let inline = Some(inline.trim()).filter(|inline| !inline.is_empty());
+                let inline = Some((line, inline.trim().to_owned()));
+                let inline = inline.filter(|(_, inline)| !inline.is_empty());
                 tasks.push(Task {
-                    commands: inline
-                        .map(|inline| (line, inline.to_owned()))
-                        .into_iter()
-                        .collect(),
+                    commands: inline.into_iter().collect(),
                     needs: needs.map(str::to_owned).collect(),
                     ..Task::new(names, line)
                 });
@@ -148,14 +146,12 @@ pub(super) fn nox(text: &str) -> Vec<Task> {
         let end = NEXT.as_ref().and_then(|next| next.find(body));
         let body = body.get(..end.map_or(body.len(), |end| end.start()));
         let mut task = Task::new(name, line_of(start));
-        let calls = RUN
-            .iter()
-            .flat_map(|run| run.captures_iter(body.unwrap_or_default()));
-        for call in calls {
+        let body = body.unwrap_or_default();
+        for call in RUN.iter().flat_map(|run| run.captures_iter(body)) {
             let line = line_of(start + call.get(0).map_or(0, |all| all.start()));
             let words = part(&call, 1).split(',').filter_map(nox_word);
-            task.commands
-                .push((line, words.collect::<Vec<_>>().join(" ")));
+            let text = words.collect::<Vec<_>>().join(" ");
+            task.commands.push((line, text));
         }
         tasks.push(task);
     }
@@ -166,10 +162,8 @@ pub(super) fn nox(text: &str) -> Vec<Task> {
 fn nox_word(argument: &str) -> Option<String> {
     let argument = argument.trim();
     let text = |quote: char| argument.strip_prefix(quote)?.strip_suffix(quote);
-    let is_name = |list: &str| {
-        list.chars()
-            .all(|c| c.is_alphanumeric() || "_.".contains(c))
-    };
+    let is_plain = |c: char| c.is_alphanumeric() || "_.".contains(c);
+    let is_name = |list: &str| list.chars().all(is_plain);
     match text('"').or_else(|| text('\'')) {
         Some(text) => Some(quoted(text)),
         // Further arguments.

@@ -101,12 +101,11 @@ fn generated(pattern: &str) -> Vec<String> {
     parts.fold(vec![first], |starts, part| {
         let (inner, after) = part.split_once('}').unwrap_or((part, ""));
         let ways: Vec<String> = inner.split(',').flat_map(|one| range(one.trim())).collect();
-        let with = |start: &String| -> Vec<String> {
-            ways.iter()
-                .map(|way| format!("{start}{way}{after}"))
-                .collect()
-        };
-        starts.iter().flat_map(with).take(MAX_NAMES).collect()
+        let pairs = starts
+            .iter()
+            .flat_map(|start| ways.iter().map(move |way| (start, way)));
+        let names = pairs.map(|(start, way)| format!("{start}{way}{after}"));
+        names.take(MAX_NAMES).collect()
     })
 }
 
@@ -127,15 +126,12 @@ fn environments(sections: &[Task], listed: Vec<String>) -> Vec<Task> {
         needs: listed,
         ..base.cloned().unwrap_or_default()
     };
-    let of = |task: &'_ Task| {
-        names(&task.name)
-            .into_iter()
-            .map(|name| selected(task, &base, &name))
-            .collect::<Vec<_>>()
-    };
-    let listed = base.needs.iter().map(|name| selected(&base, &base, name));
+    let named = |task: &Task| names(&task.name);
+    let own = sections.iter().map(|task| (task, named(task)));
+    let every = own.chain([(&base, base.needs.clone())]);
+    let every = every.flat_map(|(task, names)| names.into_iter().map(move |name| (task, name)));
     let mut all: Vec<Task> = Vec::new();
-    for own in sections.iter().flat_map(of).chain(listed) {
+    for own in every.map(|(task, name)| selected(task, &base, &name)) {
         if all.iter().all(|task| task.name != own.name) {
             all.push(own);
         }
@@ -223,9 +219,8 @@ pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, Str
     });
     let by_factor = option(words, &["-f"]).map(|factor| {
         let names = all.iter().map(|task| task.name.clone());
-        names
-            .filter(|name| name.split('-').any(|own| own == factor))
-            .collect()
+        let has = |name: &String| name.split('-').any(|own| own == factor);
+        names.filter(has).collect()
     });
     let chosen = by_name.or(by_factor).unwrap_or_else(|| base.needs.clone());
     let task = |name: &String| match all.iter().find(|task| task.name == *name) {
@@ -246,8 +241,6 @@ pub(crate) fn resolved(all: &[Task], words: &[String], unknown: &str) -> Option<
     default.find(|name| value.split('-').all(|factor| has(name, factor)))?;
     let words = words.iter().map(|word| word.replace(unknown, "py"));
     let words: Vec<String> = words.collect();
-    words
-        .iter()
-        .all(|word| !word.contains('$'))
-        .then_some(words)
+    let is_known = |word: &String| !word.contains('$');
+    words.iter().all(is_known).then_some(words)
 }

@@ -182,14 +182,14 @@ fn check<'a>(one: &'a Check, found: &'a Proposed) -> CheckDocument<'a> {
     let needs = one.needs.iter().filter_map(|need| all.get(*need));
     CheckDocument {
         command: said(one),
-        dir: match one.dir.is_root() {
+        dir: match one.found.dir.is_root() {
             true => String::new(),
-            false => one.dir.to_string(),
+            false => one.found.dir.to_string(),
         },
         name: &one.name,
         needs: needs.map(|need| &*need.name).collect(),
         notes: &one.notes,
-        source: Source::from(&one.place),
+        source: Source::from(&one.found.place),
         verb: one.verb.verb(),
         when: when(one, &found.tree, all),
     }
