@@ -116,7 +116,7 @@ impl Manifest {
 }
 
 /// A question about the packages of a workspace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkspaceQuery {
     /// The folder that the workspace's manifest is in.
     pub dir: RepoPath,

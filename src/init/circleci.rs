@@ -29,7 +29,8 @@ fn workflows(doc: &DataFile, sink: &mut Sink) {
     for (name, workflow) in doc.root.entries_at("workflows") {
         if workflow.get("triggers").is_some() {
             let part = Some(format!("workflow `{}`", name.name));
-            sink.not_read(doc.place(name.place), part, "it starts on a schedule");
+            sink.out
+                .skip(doc.place(name.place), part, "it starts on a schedule");
             continue;
         }
         for item in workflow.list_at("jobs") {
@@ -38,7 +39,7 @@ fn workflows(doc: &DataFile, sink: &mut Sink) {
             let own = if own.is_empty() { &name } else { &own };
             if let Err(why) = job(doc, sink, (&name, own), with) {
                 let part = Some(format!("job `{own}`"));
-                sink.not_read(doc.place(item.place), part, why);
+                sink.out.skip(doc.place(item.place), part, why);
             }
         }
     }
@@ -93,7 +94,7 @@ impl Job<'_> {
             if let Err(part) = self.step(step) {
                 let place = self.doc.place(step.place);
                 let why = "its commands are not in the file";
-                self.sink.not_read(place, Some(part), why);
+                self.sink.out.skip(place, Some(part), why);
             }
         }
     }

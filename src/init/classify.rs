@@ -3,9 +3,9 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::check::{Check, Class, Key};
-use super::found::{Ending, SourceCommand};
+use super::found::{Ending, Place, SourceCommand};
 use super::listed::listed;
-use super::shell;
+use super::shell::{self, Scope};
 use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
 use super::tree::{Keys as _, Tree};
@@ -64,16 +64,12 @@ fn read_with(words: &[String], dir: &RepoPath, tree: &Tree) -> Option<Reading> {
     let mut reading = read(words)?;
     if let Some((key, form)) = reading.steered.take() {
         let mut folders = dir.ancestors().into_iter().chain([RepoPath::root()]);
-        let is_set = |folder: RepoPath| {
-            reading.config.iter().any(|config| {
-                let (name, table) = config.split_once(':').unwrap_or((config, ""));
-                let file = folder.join(name.as_bytes()).ok();
-                let data = file.and_then(|file| tree.read(&file).ok());
-                let keys = format!("{table}.{key}");
-                data.is_some_and(|data| data.root.scalar_at(keys.trim_start_matches('.')) == "true")
-            })
+        let is_set = |folder: &RepoPath, config: &str| {
+            let part = tree.part(folder, config);
+            part.is_some_and(|part| part.scalar_at(key) == "true")
         };
-        if folders.any(is_set) {
+        let configs = reading.config.iter();
+        if folders.any(|folder| configs.clone().any(|config| is_set(&folder, config))) {
             reading.form = form;
         }
     }
@@ -144,6 +140,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         is_build: is_build(program, subcommand, reading.verb),
         ..blank(found)
     };
+    one.is_service |= matches!(reading.class, Row::Service(_));
     if let Some((manager, id)) = hooks_of(&reading, &words) {
         let mut hooks = hooks::read_started(tree, manager, id);
         for one in &mut hooks {
@@ -160,11 +157,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
             }
             None => one,
         },
-        Row::Never(reason) => one.out(reason),
-        Row::Service(reason) => Check {
-            is_service: true,
-            ..one.out(reason)
-        },
+        Row::Never(reason) | Row::Service(reason) => one.out(reason),
         Row::Setup(how) => Check {
             class: Class::Setup(how),
             ..one
@@ -325,6 +318,7 @@ fn by_name(said: TaskVerb) -> Option<String> {
         TaskVerb::Never(reason) => reason,
         TaskVerb::Writes => "writes",
         TaskVerb::Idle => "verifies nothing",
+        TaskVerb::Unclear => return Some("a script whose name does not say what it does".into()),
         _ => return None,
     };
     Some(format!("{why}, by its name"))
@@ -334,7 +328,7 @@ fn by_name(said: TaskVerb) -> Option<String> {
 fn hooks_of<'w>(
     reading: &Reading,
     words: &'w [String],
-) -> Option<(&'static hooks::Manager, Option<&'w str>)> {
+) -> Option<(hooks::Manager, Option<&'w str>)> {
     let (program, _) = &reading.key;
     // A value of the launcher may have the same name: `uv run --group pre-commit pre-commit run`.
     (0..words.len()).find_map(|at| {
@@ -413,8 +407,11 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         "package-json" => hooks::launcher(tasks::manager(tree, &tasks.dir)),
         _ => "",
     };
-    let step = |command| {
-        let mut found = SourceCommand::of(command, &tasks.file, line, found.origin);
+    let start = Place::of(&tasks.file, line);
+    let step = |mut command: SourceCommand| {
+        command.place = start.below(command.place.line);
+        command.origin = found.origin;
+        let mut found = command;
         if found.text.contains("{{") {
             found.unknown = Some("a parameter of the recipe".to_owned());
         }
@@ -426,7 +423,7 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         }
         Step { found, reading }
     };
-    let commands = shell::split(text, &tasks.scope()).into_iter();
+    let commands = shell::split(text, &Scope::of(&tasks.dir)).into_iter();
     commands.map(step).collect()
 }
 
@@ -481,42 +478,30 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let is_unclear = task_word(&stem) == TaskVerb::Unclear;
     let first = arguments.first().filter(|_| is_unclear);
     let unchanged = found.ending == Ending::TreeCompared;
-    let why = match said {
-        TaskVerb::Unclear => Some("a script whose name does not say what it does".to_owned()),
-        said => by_name(said),
-    };
-    if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
+    if let Some(why) = by_name(said).filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
         return Some(blank(found).out(&why));
     }
     let verb = said.kind().unwrap_or_default();
-    let name = first.unwrap_or(&stem).clone();
-    Some(Check {
-        unchanged,
-        // A script is often named by the tool that it starts.
-        tools: [stem].into(),
-        is_build: verb == Kind::Compile,
-        ..named(found, verb, name, path.to_string(), arguments)
-    })
+    let mut one = named(found, verb, first.unwrap_or(&stem), path.to_string());
+    one.unchanged = unchanged;
+    one.is_build = verb == Kind::Compile;
+    // A script is often named by the tool that it starts.
+    one.tools.insert(stem);
+    one.key.operands = arguments;
+    Some(one)
 }
 
 /// A check of a program of the repository.
-fn named(
-    found: &SourceCommand,
-    verb: Kind,
-    name: String,
-    tool: String,
-    operands: Vec<String>,
-) -> Check {
+fn named(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
     Check {
         class: Class::Check,
         verb,
-        name,
+        name: name.to_owned(),
         paths: "code",
         key: Key {
             verb,
             tool,
             dir: found.dir.clone(),
-            operands,
             ..Key::default()
         },
         is_uncounted: verb == Kind::Test,
@@ -531,8 +516,7 @@ fn built(found: &SourceCommand) -> Option<Check> {
     let path = words.find(|word| !word.contains('=') && *word != "env")?;
     let (_, name) = path.rsplit_once('/')?;
     let tests = !path.starts_with('/') && task_word(name) == TaskVerb::Test;
-    let check = || named(found, Kind::Test, name.into(), path.clone(), Vec::new());
-    tests.then(check)
+    tests.then(|| named(found, Kind::Test, name, path.clone()))
 }
 
 /// The key of a command.

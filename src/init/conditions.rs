@@ -3,7 +3,6 @@
 use super::check::{Check, Condition};
 use super::tree::{Tree, is_prose};
 use std::collections::BTreeSet;
-use vplan_base::path::RepoPath;
 use vplan_check::tool::table;
 
 /// The condition of a command: that of its source, else the set of its row.
@@ -50,29 +49,24 @@ fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
         };
         words.iter().any(is)
     };
-    let prose: Vec<&RepoPath> = tree.files.iter().filter(|file| is_prose(file)).collect();
+    let is_there = |glob: &str| tree.matching(&[glob]).any(is_prose);
     let mut out = BTreeSet::new();
     for ending in ["md", "markdown", "adoc", "rst"].map(|ending| format!(".{ending}")) {
-        let is_there = prose
-            .iter()
-            .any(|file| file.name().ends_with(ending.as_bytes()));
+        let glob = format!("**/*{ending}");
         // A command that reads one of them may read others.
-        if is_there && !words.iter().any(|word| word.ends_with(&ending)) {
-            out.insert(format!("!**/*{ending}"));
+        if is_there(&glob) && !words.iter().any(|word| word.ends_with(&ending)) {
+            out.insert(format!("!{glob}"));
         }
     }
     for folder in ["docs", "doc"] {
-        let path = RepoPath::parse(folder.as_bytes()).unwrap_or_default();
-        if tree.has_folder(&path) && !path.is_root() && !names(folder) {
-            out.insert(format!("!{folder}/**"));
+        let glob = format!("{folder}/**");
+        if tree.matching(&[&glob]).next().is_some() && !names(folder) {
+            out.insert(format!("!{glob}"));
         }
     }
-    for licence in ["LICENSE", "LICENCE", "COPYING"] {
-        let is_own = |file: &&RepoPath| {
-            file.segments().count() == 1 && file.as_bytes().starts_with(licence.as_bytes())
-        };
-        if prose.iter().any(is_own) {
-            out.insert(format!("!{licence}*"));
+    for glob in ["LICENSE*", "LICENCE*", "COPYING*"] {
+        if is_there(glob) {
+            out.insert(format!("!{glob}"));
         }
     }
     std::iter::once("**".to_owned()).chain(out).collect()

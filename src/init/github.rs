@@ -12,6 +12,7 @@ use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 use crate::variables::Variables;
 pub(crate) use matrix::{is_foreign, odd_words};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node};
 
@@ -52,7 +53,7 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
         match events::read(tree, &doc) {
             Err(why) => waiting.push((file, why)),
             Ok((event, paths)) => reader.workflow(Flow {
-                doc: &doc,
+                doc: Rc::new(doc),
                 scope: scope(tree, event),
                 event,
                 chain: vec![file.clone()],
@@ -61,14 +62,13 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
                     paths,
                     ..Script::default()
                 },
-                dir: String::new(),
-                shell: String::new(),
+                ..Flow::default()
             }),
         }
     }
     waiting.retain(|(file, _)| !reader.called.contains(file));
     for (file, why) in waiting {
-        reader.sink.not_read(Place::of(file, 1), None, why);
+        reader.sink.out.skip(Place::of(file, 1), None, why);
     }
     reader.sink.reading()
 }
@@ -110,9 +110,9 @@ fn scope(tree: &Tree, event: &str) -> Scope {
 }
 
 /// A workflow as it is started or called, a job of it, or an action, while it is read.
-#[derive(Clone)]
-struct Flow<'d> {
-    doc: &'d DataFile,
+#[derive(Clone, Default)]
+struct Flow {
+    doc: Rc<DataFile>,
     scope: Scope,
     event: &'static str,
     /// The files that call each other, the current one last.
@@ -124,7 +124,7 @@ struct Flow<'d> {
     shell: String,
 }
 
-impl<'d> Flow<'d> {
+impl Flow {
     /// Adds the variables of `env:`.
     fn add_env(&mut self, node: &Node, of_step: bool) {
         let value = |(key, node): &(Key, Node)| {
@@ -189,13 +189,10 @@ impl<'d> Flow<'d> {
     }
 
     /// The same in a file that is called.
-    fn inside<'f>(&self, doc: &'f DataFile, scope: Scope) -> Flow<'f>
-    where
-        'd: 'f,
-    {
-        let mut inside: Flow<'f> = self.clone();
+    fn inside(&self, doc: DataFile, scope: Scope) -> Self {
+        let mut inside = self.clone();
         inside.chain.push(doc.file.clone());
-        (inside.doc, inside.scope) = (doc, scope);
+        (inside.doc, inside.scope) = (Rc::new(doc), scope);
         (inside.dir, inside.shell) = (String::new(), String::new());
         inside
     }
@@ -215,14 +212,14 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    fn workflow(&mut self, mut flow: Flow<'_>) {
+    fn workflow(&mut self, mut flow: Flow) {
         flow.script.variables = Variables::default();
-        let doc = flow.doc;
+        let doc = Rc::clone(&flow.doc);
         flow.add_env(&doc.root, false);
         let jobs = doc.root.entries_at("jobs");
         if jobs.is_empty() {
             let place = Place::of(&doc.file, 1);
-            self.sink.not_read(place, None, "it has no jobs");
+            self.sink.out.skip(place, None, "it has no jobs");
         }
         for (key, node) in jobs {
             let mut flow = flow.clone();
@@ -230,7 +227,7 @@ impl Reader<'_> {
             let place = doc.place(key.place);
             if let Err(why) = self.job(flow, &place, &key.name, node) {
                 let part = Some(format!("job `{}`", key.name));
-                self.sink.not_read(place, part, why);
+                self.sink.out.skip(place, part, why);
             }
         }
     }
@@ -238,7 +235,7 @@ impl Reader<'_> {
     /// Reads a job for each cell of its matrix.
     fn job(
         &mut self,
-        mut flow: Flow<'_>,
+        mut flow: Flow,
         place: &Place,
         name: &str,
         node: &Node,
@@ -246,7 +243,7 @@ impl Reader<'_> {
         flow.scope.set("matrix", Value::Unknown);
         flow.condition(node)?;
         let cells = matrix::cells(&flow.scope, node.at("strategy.matrix"));
-        let before = self.sink.len();
+        let before = self.sink.out.found.len();
         let mut elsewhere = BTreeSet::new();
         let mut is_here = false;
         for cell in &cells {
@@ -264,7 +261,7 @@ impl Reader<'_> {
             if node.get("uses").is_some() {
                 self.call(&flow, node)?;
             } else {
-                self.sink.is_read(place);
+                self.sink.read.insert(place.clone());
                 self.steps(flow, node);
             }
         }
@@ -279,7 +276,7 @@ impl Reader<'_> {
     }
 
     /// Reads the workflow that a job calls.
-    fn call(&mut self, flow: &Flow<'_>, node: &Node) -> Result<(), String> {
+    fn call(&mut self, flow: &Flow, node: &Node) -> Result<(), String> {
         let named = node.scalar_at("uses");
         let Some(file) = named.strip_prefix("./") else {
             return Err(format!("{ELSEWHERE}: {named}"));
@@ -292,7 +289,7 @@ impl Reader<'_> {
         let inputs = doc.root.entries_at("on.workflow_call.inputs");
         let mut scope = scope(self.tree, flow.event);
         scope.set("inputs", flow.inputs(inputs, node, false));
-        self.workflow(flow.inside(&doc, scope));
+        self.workflow(flow.inside(doc, scope));
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
             let place = pipeline.config.data.place(key.place);
             if let Err(why) = pipeline.job(&key.name, &place, &job, &mut sink) {
                 let part = Some(format!("job `{}`", key.name));
-                sink.not_read(place, part, why);
+                sink.out.skip(place, part, why);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Patterns of paths in CI configurations, as globs of vplan. Where one cannot be translated, the
 //! result selects more, never less.
 
+use std::collections::BTreeSet;
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
 
@@ -65,21 +66,16 @@ pub(crate) fn all_but(patterns: &[String]) -> Vec<String> {
 }
 
 /// A list without doubles, those that exclude last; empty where it is no condition.
-pub(crate) fn condition(globs: Vec<String>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for glob in globs {
-        if !out.contains(&glob) {
-            out.push(glob);
-        }
-    }
-    out.sort_by_key(|glob| glob.starts_with('!'));
+pub(crate) fn condition(mut globs: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    globs.retain(|glob| seen.insert(glob.clone()));
+    globs.sort_by_key(|glob| glob.starts_with('!'));
     let selects = |glob: &String| !glob.starts_with('!');
-    let excludes = out.last().is_some_and(|last| !selects(last));
-    let all = out.iter().any(|glob| glob == "**") && !excludes;
-    if all || !out.iter().any(selects) {
-        return Vec::new();
+    let all = globs.iter().all(selects) && globs.iter().any(|glob| glob == "**");
+    match all || !globs.iter().any(selects) {
+        true => Vec::new(),
+        false => globs,
     }
-    out
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::tree::{DataFile, Keys, Tree, scalar, scalars};
 use std::collections::BTreeSet;
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
+use vplan_base::table::rows;
 use vplan_base::word::count;
 use vplan_check::tool::table;
 use vplan_front::picomatch;
@@ -17,71 +18,58 @@ use vplan_front::tree::{Key, Node};
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
 
-/// A hook manager: the key of `import --from`, its programs, its files, and its reader. Lists are words
-/// of a text.
+/// The hook managers: the key of `import --from`, the programs, the files.
+const MANAGERS: &str = "\
+pre-commit | pre-commit pre_commit prek | .pre-commit-config.yaml .pre-commit-config.yml prek.toml
+lefthook | lefthook | lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json
+lint-staged | lint-staged nano-staged | package.json .lintstagedrc .lintstagedrc.json .lintstagedrc.yaml .lintstagedrc.yml
+git-hooks | husky | .husky/pre-commit .husky/pre-push .simple-git-hooks.json simple-git-hooks.json package.json";
+
+/// A hook manager; lists are words of a text.
+#[derive(Clone, Copy)]
 pub struct Manager {
     pub key: &'static str,
     programs: &'static str,
     files: &'static str,
-    read: fn(&mut Hooks<'_>, &RepoPath) -> Result<(), String>,
+}
+
+/// The hook managers.
+pub fn managers() -> impl Iterator<Item = Manager> {
+    rows(MANAGERS).map(|[key, programs, files]| Manager {
+        key,
+        programs,
+        files,
+    })
 }
 
 impl Manager {
     /// The names of its files.
-    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+    pub fn files(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.files.split_whitespace()
     }
 
     /// Those of its files that a repository has.
-    fn found<'m>(&'m self, tree: &'m Tree) -> impl Iterator<Item = (&'m Self, RepoPath)> {
+    fn found(self, tree: &Tree) -> impl Iterator<Item = (Self, RepoPath)> + use<> {
         let files = tree.present(self.files);
         files.into_iter().map(move |file| (self, file))
     }
 }
 
-/// The hook managers.
-pub const MANAGERS: &[Manager] = &[
-    Manager {
-        key: "pre-commit",
-        programs: "pre-commit pre_commit prek",
-        files: ".pre-commit-config.yaml .pre-commit-config.yml prek.toml",
-        read: |hooks, file| hooks.pre_commit(file),
-    },
-    Manager {
-        key: "lefthook",
-        programs: "lefthook",
-        files: "lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json",
-        read: |hooks, file| hooks.git_hooks(file),
-    },
-    Manager {
-        key: "lint-staged",
-        programs: "lint-staged nano-staged",
-        files: "package.json .lintstagedrc .lintstagedrc.json .lintstagedrc.yaml .lintstagedrc.yml",
-        read: |hooks, file| hooks.lint_staged(file),
-    },
-    Manager {
-        key: "git-hooks",
-        programs: "husky",
-        files: ".husky/pre-commit .husky/pre-push .simple-git-hooks.json simple-git-hooks.json package.json",
-        read: |hooks, file| hooks.git_hooks(file),
-    },
-];
-
 /// Reads all hooks of a repository.
 pub fn read(tree: &Tree) -> Reading {
-    let all = MANAGERS.iter().flat_map(|manager| manager.found(tree));
+    let all = managers().flat_map(|manager| manager.found(tree));
     read_files(tree, all, None)
 }
 
 /// Reads a file of one manager.
-pub fn read_file(tree: &Tree, manager: &Manager, file: &RepoPath) -> Reading {
+pub fn read_file(tree: &Tree, manager: Manager, file: &RepoPath) -> Reading {
     read_files(tree, [(manager, file.clone())], None)
 }
 
 /// Reads files of managers; of several hooks only the one of this id.
-fn read_files<'m>(
+fn read_files(
     tree: &Tree,
-    files: impl IntoIterator<Item = (&'m Manager, RepoPath)>,
+    files: impl IntoIterator<Item = (Manager, RepoPath)>,
     only: Option<&str>,
 ) -> Reading {
     let mut hooks = Hooks {
@@ -91,7 +79,12 @@ fn read_files<'m>(
         rewriting: None,
     };
     for (manager, file) in files {
-        if let Err(why) = (manager.read)(&mut hooks, &file) {
+        let read = match manager.key {
+            "pre-commit" => hooks.pre_commit(&file),
+            "lint-staged" => hooks.lint_staged(&file),
+            _ => hooks.git_hooks(&file),
+        };
+        if let Err(why) = read {
             hooks.out.skip(Place::of(&file, 1), None, why);
         }
     }
@@ -108,12 +101,12 @@ fn read_files<'m>(
 /// Whether a file is a hook manager's own.
 pub fn is_file(file: &RepoPath) -> bool {
     let is = |name: &str| name != "package.json" && file.as_bytes() == name.as_bytes();
-    MANAGERS.iter().any(|manager| manager.files().any(is))
+    managers().any(|manager| manager.files().any(is))
 }
 
 /// The hooks that a command starts: their manager, and the id of the one that it names.
-pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(&'static Manager, Option<&'w str>)> {
-    let manager = MANAGERS.iter().find(|m| listed(m.programs, program))?;
+pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(Manager, Option<&'w str>)> {
+    let manager = managers().find(|m| listed(m.programs, program))?;
     let mut plain = rest.iter().filter(|word| !word.starts_with('-'));
     if manager.key != "lint-staged" && *plain.next()? != "run" {
         return None;
@@ -123,7 +116,7 @@ pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(&'static Manager,
 }
 
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
-pub fn read_started(tree: &Tree, manager: &Manager, only: Option<&str>) -> Vec<SourceCommand> {
+pub fn read_started(tree: &Tree, manager: Manager, only: Option<&str>) -> Vec<SourceCommand> {
     let all = read_files(tree, manager.found(tree), only);
     match only {
         Some(_) if all.found.is_empty() && all.not_read.is_empty() => {

@@ -27,18 +27,16 @@ const NOT_OURS: &str = "\
     node_modules playground samples spec template templates test testdata tests third-party \
     third_party vendor";
 
-const FORMAT: &str = "ruff format --check";
-/// Tools that a file configures: the file, a line in it (any for none), the command.
-const CONFIGURED: &[(&str, &str, &str)] = &[
-    ("ruff.toml", "", "ruff check"),
-    (".ruff.toml", "", "ruff check"),
-    ("pyproject.toml", "[tool.ruff", "ruff check"),
-    ("pyproject.toml", "[tool.ruff.format]", FORMAT),
-    ("mypy.ini", "", "mypy ."),
-    (".mypy.ini", "", "mypy ."),
-    ("pyproject.toml", "[tool.mypy", "mypy ."),
-    ("Cargo.toml", "", "cargo check"),
-    ("go.mod", "", "go vet ./..."),
+/// Tools that a file configures, or a part of one: the command, and the files as in the table of tools.
+const CONFIGURED: [(&str, &str); 5] = [
+    (
+        "ruff check",
+        "ruff.toml .ruff.toml pyproject.toml:tool.ruff",
+    ),
+    ("ruff format --check", "pyproject.toml:tool.ruff.format"),
+    ("mypy .", "mypy.ini .mypy.ini pyproject.toml:tool.mypy"),
+    ("cargo check", "Cargo.toml"),
+    ("go vet ./...", "go.mod"),
 ];
 
 /// Reads all manifests.
@@ -132,15 +130,15 @@ fn is_empty(task: &Task) -> bool {
 }
 
 fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
-    let mut taken = BTreeSet::new();
-    for (file, line, text) in CONFIGURED {
-        let Some((path, content)) = tree.text(dir, file) else {
-            continue;
-        };
-        let configures = line.is_empty() || content.lines().any(|own| own.trim().starts_with(line));
-        if configures && !is_member(tree, dir, file) && taken.insert(text) {
-            out.found.push(command(words_of(text), dir, &path, 1));
-        }
+    for (text, configs) in CONFIGURED {
+        let found = configs.split(' ').find_map(|config| {
+            let (name, part) = config.split_once(':').unwrap_or((config, ""));
+            let is_own = tree.has(dir, name) && !is_member(tree, dir, name);
+            let is_there = is_own && (part.is_empty() || tree.part(dir, config).is_some());
+            dir.join(name.as_bytes()).ok().filter(|_| is_there)
+        });
+        let found = found.map(|file| command(words_of(text), dir, &file, 1));
+        out.found.extend(found);
     }
 }
 

@@ -63,11 +63,6 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     }
     maker.leave_served();
     maker.fill_gaps(tree);
-    let mut rest = Reading::default();
-    for (file, why) in &tree.unread {
-        rest.skip(Place::of(file, 1), None, why);
-    }
-    maker.account.not_read.extend(rest.not_read);
     workspace::rows(&mut maker.all, tree);
     maker.close(tree, title, rank::BUDGET)
 }
@@ -147,6 +142,9 @@ fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
         for file in files {
             all.skip(Place::of(&file, 1), None, "a second CI system");
         }
+    }
+    for (file, why) in &tree.unread {
+        all.skip(Place::of(file, 1), None, why);
     }
     for file in tree.present(UNREAD) {
         all.skip(Place::of(&file, 1), None, "`init` does not read it");

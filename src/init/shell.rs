@@ -416,6 +416,7 @@ impl<'t> Walk<'t> {
         }
         let item = start..self.at;
         let part = self.tokens.get(item.clone()).unwrap_or_default();
+        let is_digit = |c: char| c.is_ascii_digit();
         let mut env = BTreeMap::new();
         let mut filled: Vec<Filled> = Vec::new();
         let mut unknown = None;
@@ -502,10 +503,9 @@ impl<'t> Walk<'t> {
                 }
             }
             "unset" | "read" => {
-                let value = if name == "read" {
-                    Value::Unknown
-                } else {
-                    Value::Unset
+                let value = match name {
+                    "read" => Value::Unknown,
+                    _ => Value::Unset,
                 };
                 for field in arguments.iter().flat_map(|word| &word.fields) {
                     self.set(field, value.clone());
@@ -574,23 +574,17 @@ pub(crate) fn names(text: &str, variable: &str) -> bool {
     text.contains(&format!("${variable}")) || text.contains(&format!("${{{variable}"))
 }
 
-fn is_digit(c: char) -> bool {
-    c.is_ascii_digit()
-}
-
 /// Whether a command fails when the tree has changed, or keeps what has changed for a test of it.
 fn compares_tree(text: &str) -> bool {
-    const CHANGES: [&str; 4] = [
-        "$(git diff)",
-        "$(git status --porcelain)",
-        "$(git status -s)",
-        "$(git diff --name-only)",
-    ];
+    const CHANGES: &str =
+        "$(git diff)|$(git status --porcelain)|$(git status -s)|$(git diff --name-only)";
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let value = text.split_once('=').map_or("", |(_, value)| value);
     text.contains("git diff") && has(&["--exit-code", "--quiet"])
         || text.contains("git status") && has(&["--porcelain", "--short", " -s"])
-        || CHANGES.contains(&value.trim_matches('"'))
+        || CHANGES
+            .split('|')
+            .any(|change| change == value.trim_matches('"'))
 }
 
 /// The words of the first command whose output is put in, if it verifies something.

@@ -16,11 +16,9 @@ const GITLAB: Kind = Kind("gitlab-ci");
 impl Kind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = Self> {
-        let hooks = hooks::MANAGERS.iter().map(|manager| manager.key);
-        let tasks = RUNNERS.iter().map(|runner| runner.key);
-        [GITHUB, GITLAB]
-            .into_iter()
-            .chain(hooks.chain(tasks).map(Kind))
+        let hooks = hooks::managers().map(|manager| manager.key);
+        let keys = hooks.chain(RUNNERS.iter().map(|runner| runner.key));
+        [GITHUB, GITLAB].into_iter().chain(keys.map(Kind))
     }
 
     /// The name on the command line.
@@ -29,8 +27,8 @@ impl Kind {
         self.0
     }
 
-    fn manager(self) -> Option<&'static hooks::Manager> {
-        hooks::MANAGERS.iter().find(|manager| manager.key == self.0)
+    fn manager(self) -> Option<hooks::Manager> {
+        hooks::managers().find(|manager| manager.key == self.0)
     }
 
     fn runner(self) -> Option<Runner> {
@@ -39,7 +37,7 @@ impl Kind {
 
     /// The names of its files, where they tell the kind.
     fn files(self) -> impl Iterator<Item = &'static str> {
-        let of_hooks = self.manager().into_iter().flat_map(hooks::Manager::files);
+        let of_hooks = self.manager().into_iter().flat_map(|one| one.files());
         of_hooks.chain(self.runner().into_iter().flat_map(RunnerRow::files))
     }
 

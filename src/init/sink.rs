@@ -68,39 +68,24 @@ const MAX_TEXT: usize = 4 << 20;
 pub(crate) struct Sink {
     /// The bytes of shell text that were read.
     spent: usize,
-    found: Vec<SourceCommand>,
+    /// What the reader returns.
+    pub(crate) out: Reading,
     /// The commands by place, ending and identity.
     index: BTreeMap<(Place, Ending, String), usize>,
-    skipped: BTreeSet<NotRead>,
-    /// The places that were read at least once.
-    read: BTreeSet<Place>,
+    /// The places that were read at least once, whatever other cells of a matrix leave out of them.
+    pub(crate) read: BTreeSet<Place>,
 }
 
 impl Sink {
-    pub(crate) fn not_read(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
-        let why = why.into();
-        self.skipped.insert(NotRead { place, part, why });
-    }
-
-    /// Says that a part is read, whatever other cells of a matrix leave out of it.
-    pub(crate) fn is_read(&mut self, place: &Place) {
-        self.read.insert(place.clone());
-    }
-
-    /// The number of commands so far.
-    pub(crate) fn len(&self) -> usize {
-        self.found.len()
-    }
-
     /// Takes the commands of a job, those from a number on, out again if one of them commits.
     pub(crate) fn take_commits(&mut self, from: usize, job: &Place) -> bool {
         let is_git = |found: &SourceCommand| match &*found.words {
             [git, verb, ..] => git == "git" && matches!(&**verb, "commit" | "push"),
             _ => false,
         };
-        let commits = self.found.iter().skip(from).any(is_git);
+        let commits = self.out.found.iter().skip(from).any(is_git);
         if commits {
-            self.found.truncate(from);
+            self.out.found.truncate(from);
             self.read.remove(job);
             self.index.retain(|_, at| *at < from);
         }
@@ -110,7 +95,7 @@ impl Sink {
     /// Reads a file; why it cannot be is noted.
     pub(crate) fn open(&mut self, tree: &Tree, file: &RepoPath) -> Option<DataFile> {
         let read = tree.read(file);
-        read.map_err(|why| self.not_read(Place::of(file, 1), None, why))
+        read.map_err(|why| self.out.skip(Place::of(file, 1), None, why))
             .ok()
     }
 
@@ -123,10 +108,11 @@ impl Sink {
         script: &Script,
         place_of: impl Fn(u32) -> Place,
     ) -> (Vec<usize>, Vec<(String, Value)>) {
-        self.is_read(part);
+        self.read.insert(part.clone());
         self.spent = self.spent.saturating_add(text.len());
         if self.spent > MAX_TEXT {
-            self.not_read(part.clone(), None, "more shell text than is read");
+            self.out
+                .skip(part.clone(), None, "more shell text than is read");
             return (Vec::new(), Vec::new());
         }
         let scope = Scope {
@@ -167,7 +153,7 @@ impl Sink {
         let first = commands.find(|one| one.compares_tree || !is_git(one));
         if first.is_some_and(|first| first.compares_tree) {
             for at in before {
-                let found = self.found.get_mut(*at);
+                let found = self.out.found.get_mut(*at);
                 if let Some(found) = found.filter(|found| found.ending == Ending::Counts) {
                     found.ending = Ending::TreeCompared;
                 }
@@ -178,19 +164,21 @@ impl Sink {
     /// Adds a command, or keeps the more ordinary one of two that are equal.
     fn add(&mut self, found: SourceCommand) -> usize {
         let key = (found.place.clone(), found.ending.clone(), found.identity());
-        let at = *self.index.entry(key).or_insert(self.found.len());
-        match self.found.get_mut(at) {
+        let at = *self.index.entry(key).or_insert(self.out.found.len());
+        match self.out.found.get_mut(at) {
             Some(old) if old.unknown.is_some() || old.oddness > found.oddness => *old = found,
             Some(_) => {}
-            None => self.found.push(found),
+            None => self.out.found.push(found),
         }
         at
     }
 
     pub(crate) fn reading(self) -> Reading {
-        let Self { found, read, .. } = self;
+        let Self { mut out, read, .. } = self;
         let is_left = |one: &NotRead| !read.contains(&one.place) || one.why.starts_with("more ");
-        let not_read = self.skipped.into_iter().filter(is_left).collect();
-        Reading { found, not_read }
+        out.not_read.retain(is_left);
+        out.not_read.sort();
+        out.not_read.dedup();
+        out
     }
 }

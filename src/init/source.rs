@@ -1,18 +1,9 @@
 //! From shell text to commands of a source.
 
-use super::found::{Origin, Place, SourceCommand};
+use super::found::{Place, SourceCommand};
 use vplan_base::path::RepoPath;
 
 impl SourceCommand {
-    /// A command of a text that begins at this line.
-    pub(crate) fn of(command: Self, file: &RepoPath, line: u32, origin: Origin) -> Self {
-        Self {
-            place: Place::of(file, line.saturating_add(command.place.line)),
-            origin,
-            ..command
-        }
-    }
-
     /// A command without a source.
     pub(crate) fn plain(words: &[String], dir: &RepoPath) -> Self {
         Self {

@@ -68,11 +68,7 @@ const fn row(
 }
 
 const MAKE: [&str; 3] = ["make gmake", "GNUmakefile makefile Makefile", "make"];
-const TASK: [&str; 3] = [
-    "task",
-    "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml",
-    "task",
-];
+const TASK: &str = "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml";
 const SCRIPTS: Shape = Shape::Map(&["scripts"]);
 const TASKS: Shape = Shape::Map(&["tasks"]);
 const HATCH: Shape = Shape::Map(&["tool.hatch.envs.*.scripts"]);
@@ -88,7 +84,7 @@ pub const RUNNERS: &[RunnerRow] = &[
     row("nox", ["nox", "noxfile.py", "nox -s"], Shape::Lines(lines::nox)),
     row("just", ["just", "justfile .justfile Justfile", "just"], Shape::Lines(lines::just)),
     row("mise", ["mise", "mise.toml .mise.toml", "mise run"], TASKS),
-    row("taskfile", TASK, TASKS),
+    row("taskfile", ["task", TASK, "task"], TASKS),
     row("rake", ["rake", "Rakefile", "rake"], Shape::Lines(lines::rake)),
     row("composer", ["composer", "composer.json", "composer run"], SCRIPTS),
     row("deno", ["deno", "deno.json deno.jsonc", "deno task"], TASKS),
@@ -229,7 +225,7 @@ impl Tasks {
         for task in &self.all {
             parts.extend(task.needs.iter().map(|need| (need.clone(), &*task.name)));
             for (_, text) in &task.commands {
-                let commands = shell::split(text, &self.scope()).into_iter();
+                let commands = shell::split(text, &Scope::of(&self.dir)).into_iter();
                 let started = commands.filter_map(|one| read_command(&one.words)?.task);
                 for name in started.flat_map(|names| words_of(&names)) {
                     let name = name.strip_prefix("npm:").unwrap_or(&name);
@@ -238,11 +234,6 @@ impl Tasks {
             }
         }
         parts
-    }
-
-    /// The scope in which its commands are split.
-    pub fn scope(&self) -> Scope {
-        Scope::of(&self.dir)
     }
 }
 

@@ -179,13 +179,6 @@ impl Tree {
         tree
     }
 
-    /// The text of a file of a directory.
-    pub fn text(&self, dir: &RepoPath, name: &str) -> Option<(RepoPath, &str)> {
-        let path = dir.join(name.as_bytes()).ok()?;
-        let text = self.texts.get(&path)?;
-        Some((path, text))
-    }
-
     /// Whether git tracks a file of a directory.
     pub fn has(&self, dir: &RepoPath, name: &str) -> bool {
         let path = dir.join(name.as_bytes());
@@ -228,6 +221,15 @@ impl Tree {
         };
         data.root = self.read_into(&mut data, file)?;
         Ok(data)
+    }
+
+    /// What a file `NAME` of a directory, or a part `NAME:KEYS` of it, has.
+    pub(crate) fn part(&self, dir: &RepoPath, part: &str) -> Option<Node> {
+        let (name, keys) = part.split_once(':').unwrap_or((part, ""));
+        let root = self.read(&dir.join(name.as_bytes()).ok()?).ok()?.root;
+        let keys = keys.split(' ').filter(|keys| !keys.is_empty());
+        keys.into_iter()
+            .try_fold(root, |node, keys| node.at(keys).cloned())
     }
 
     /// Reads another file into a configuration: JSON with comments or TOML by its name, else YAML with

@@ -31,11 +31,7 @@ fn packages(tree: &Tree) -> Option<FoundMembers> {
         paths: &paths,
         text: &text,
     };
-    let query = WorkspaceQuery {
-        dir: RepoPath::root(),
-        manifest: None,
-    };
-    Some(read(&query, files).ok()?.found)
+    Some(read(&WorkspaceQuery::default(), files).ok()?.found)
 }
 
 /// The folders of the packages of the workspace.
@@ -124,17 +120,16 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
     }
     all.retain(|_, (folders, _)| folders.len() == found.members.len());
     for (mut key, (_, places)) in all {
-        let own = places.iter().filter_map(|at| checks.get(*at));
-        let is_uncounted = own.clone().any(|one| one.is_uncounted);
-        let Some(first) = own.clone().next() else {
-            continue;
-        };
+        let own = checks.iter_mut().enumerate();
+        let own = own
+            .filter(|(at, _)| places.contains(at))
+            .map(|(_, check)| check);
+        let own: Vec<&mut Check> = own.collect();
+        let is_uncounted = own.iter().any(|one| one.is_uncounted);
+        let Some(first) = own.first() else { continue };
         let name = format!("{}-{NAME}", first.name);
         key.tool.clone_from(&first.key.tool);
-        for at in places {
-            let Some(check) = checks.get_mut(at) else {
-                continue;
-            };
+        for check in own {
             let note = format!("each of {} packages", found.members.len());
             check.is_uncounted = is_uncounted;
             check.name.clone_from(&name);

@@ -7,6 +7,7 @@ use crate::found::Place;
 use crate::listed::listed;
 use crate::shell::Value as Variable;
 use crate::tree::{Keys, scalar};
+use std::rc::Rc;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::Node;
 
@@ -18,7 +19,7 @@ type Sets = Result<Vec<(String, Variable)>, String>;
 
 impl Reader<'_> {
     /// Reads the steps of a job for one cell of its matrix.
-    pub(super) fn steps(&mut self, mut flow: Flow<'_>, node: &Node) {
+    pub(super) fn steps(&mut self, mut flow: Flow, node: &Node) {
         for (name, value) in [
             ("GITHUB_EVENT_NAME", flow.event),
             ("RUNNER_OS", "Linux"),
@@ -43,7 +44,7 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&mut self, outer: &mut Flow<'_>, node: &Node) {
+    fn step(&mut self, outer: &mut Flow, node: &Node) {
         let mut flow = outer.clone();
         flow.add_env(node, true);
         if flow.ignores(node) {
@@ -66,7 +67,7 @@ impl Reader<'_> {
         // A step leaves what it checked out, what it sets, and its commands to the next one.
         (outer.script.checkout, outer.script.before) = (flow.script.checkout, flow.script.before);
         match sets {
-            Err(why) => self.sink.not_read(place, part, why),
+            Err(why) => self.sink.out.skip(place, part, why),
             Ok(sets) => {
                 for (name, value) in sets {
                     outer.script.variables.set(&name, value, false);
@@ -76,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// Reads a script.
-    fn run(&mut self, flow: &mut Flow<'_>, node: &Node, place: &Place, text: &str) -> Sets {
+    fn run(&mut self, flow: &mut Flow, node: &Node, place: &Place, text: &str) -> Sets {
         let own = |key: &str, default: &str| match node.scalar_at(key) {
             text if text.is_empty() => default.to_owned(),
             text => text,
@@ -91,7 +92,7 @@ impl Reader<'_> {
     }
 
     /// Adds the commands of shell text that runs in a folder of the workspace.
-    fn text(&mut self, flow: &mut Flow<'_>, dir: &str, place: &Place, text: &str) -> Sets {
+    fn text(&mut self, flow: &mut Flow, dir: &str, place: &Place, text: &str) -> Sets {
         // The repository's own folder lies in that of the runner; what is next to it is taken to be
         // in it, so that `..` leads to the root.
         let slug = self.tree.slug.as_deref();
@@ -113,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// Reads a step that uses an action.
-    fn uses(&mut self, flow: &mut Flow<'_>, node: &Node, place: &Place) -> Sets {
+    fn uses(&mut self, flow: &mut Flow, node: &Node, place: &Place) -> Sets {
         let scope = &flow.scope;
         let named = scope.fill(&node.scalar_at("uses"));
         let not_read = |why: &str| format!("`{named}`: {why}");
@@ -140,7 +141,7 @@ impl Reader<'_> {
     }
 
     /// Reads an action of the repository.
-    fn local(&mut self, flow: &mut Flow<'_>, node: &Node, named: &str) -> Result<(), String> {
+    fn local(&mut self, flow: &mut Flow, node: &Node, named: &str) -> Result<(), String> {
         let folder = RepoPath::parse(named.as_bytes()).map_err(|_| "outside of the repository")?;
         let folder = flow.script.checkout.to_root(&folder)?;
         let mut names = ["action.yml", "action.yaml"].iter();
@@ -157,9 +158,9 @@ impl Reader<'_> {
         scope.set("inputs", inputs);
         let path = format!("$GITHUB_WORKSPACE/{folder}");
         scope.put("github", "action_path", Value::Text(path));
-        let mut inner = flow.inside(&doc, scope);
+        let mut inner = flow.inside(doc, scope);
         inner.script.before = Vec::new();
-        for step in doc.root.list_at("runs.steps") {
+        for step in Rc::clone(&inner.doc).root.list_at("runs.steps") {
             self.step(&mut inner, step);
         }
         flow.script.checkout = inner.script.checkout;

@@ -57,7 +57,7 @@ impl Config {
         }
         let root = match tree.read_into(&mut self.data, file) {
             Ok(root) => root,
-            Err(why) => return sink.not_read(Place::of(file, 1), None, why),
+            Err(why) => return sink.out.skip(Place::of(file, 1), None, why),
         };
         let mut files = Vec::new();
         for item in flat(root.get("include")) {
@@ -68,7 +68,7 @@ impl Config {
                 let named = item.entries().first().map_or(item, |(_, node)| node);
                 let part = Some(format!("include `{}`", texts(Some(named)).join(", ")));
                 let place = self.data.place(item.place);
-                sink.not_read(place, part, "it is not in the repository");
+                sink.out.skip(place, part, "it is not in the repository");
             }
         }
         self.roots.push(root);

@@ -1,5 +1,7 @@
 //! Splits shell text into words and operators, and words into pieces. Any text is accepted.
 
+use regex::Regex;
+use std::sync::LazyLock;
 use vplan_base::command::is_env_name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,47 +31,34 @@ impl Token<'_> {
     }
 }
 
-/// Operators, the longest first.
-const OPERATORS: &[&str] = &[
-    "&&", "||", ";;&", ";;", ";&", "|&", "&", "|", ";", "(", ")", "\n",
-];
-const REDIRECTIONS: &[&str] = &[
-    "&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">",
-];
+/// What a text may begin with but a word: blanks and comments, a process whose output is a file, a
+/// redirection, an operator.
+const TOKEN: &str = r"(?x)^(?: ( \\\n | [\x20\t] | \x23[^\n]* ) | ( [0-9]*[<>]\( )
+    | ( [0-9]*(?: &>> | &> | <<< | <<- | << | <& | <> | >> | >& | >\| | < | > ) )
+    | ( && | \|\| | ;;& | ;; | ;& | \|& | [&|;()\n] ) )";
 /// What ends a word, and what begins a piece of one.
 const SPECIAL: &str = " \t\n;&|()<>\\`$'\"";
 
 /// Splits a text. Comments and here-documents are left out.
 pub(super) fn split(text: &str) -> Vec<Token<'_>> {
+    static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TOKEN).ok());
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut documents: Vec<(String, bool)> = Vec::new();
     let (mut at, mut line) = (0, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let start = at;
-        let length = |signs: &[&str], text: &str| {
-            let sign = signs.iter().find(|sign| text.starts_with(**sign));
-            sign.map_or(0, |sign| sign.len())
+        let found = PATTERN.as_ref().and_then(|token| token.captures(rest));
+        let group = |number| Some(found.as_ref()?.get(number)?.len());
+        let (kind, length) = match (group(1), group(3), group(4)) {
+            (Some(blank), ..) => {
+                at += blank;
+                continue;
+            }
+            (_, Some(redirection), _) => (Kind::Redirection, redirection),
+            (.., Some(operator)) => (Kind::Operator, operator),
+            _ => (Kind::Word, word(rest)),
         };
-        let blank = length(&["\\\n", " ", "\t"], rest);
-        if blank > 0 || rest.starts_with('#') {
-            let comment = rest.find('\n').unwrap_or(rest.len());
-            at += if blank > 0 { blank } else { comment };
-            continue;
-        }
-        let unnumbered = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let redirection = length(REDIRECTIONS, unnumbered);
-        let operator = length(OPERATORS, rest);
-        let is_process = unnumbered.starts_with("<(") || unnumbered.starts_with(">(");
-        let kind = if redirection > 0 && !is_process {
-            at += rest.len() - unnumbered.len() + redirection;
-            Kind::Redirection
-        } else if operator > 0 {
-            at += operator;
-            Kind::Operator
-        } else {
-            at += word(rest);
-            Kind::Word
-        };
+        at += length;
         let raw = text.get(start..at).unwrap_or_default();
         let before = tokens
             .last()
