@@ -102,7 +102,8 @@ impl Account {
         part(&mut out, "not read", not_read.collect(), most);
         let folded = self.folded_line(if all { usize::MAX } else { 6 });
         out.push_str(&folded);
-        visible_lines(&out)
+        let lines = out.lines().map(|line| visible(line.as_bytes()) + "\n");
+        lines.collect()
     }
 
     fn tests_line(&self, checks: &[Check]) -> String {
@@ -204,9 +205,4 @@ pub fn shorten(text: &str) -> String {
     }
     let cut: String = line.chars().take(WIDEST - 3).collect();
     format!("{}...", cut.trim_end())
-}
-
-fn visible_lines(text: &str) -> String {
-    let lines = text.lines().map(|line| visible(line.as_bytes()) + "\n");
-    lines.collect()
 }

@@ -37,10 +37,8 @@ fn workflows(doc: &DataFile, sink: &mut Sink) {
             let (name, with) = entry(item);
             let own = with.scalar_at("name");
             let own = if own.is_empty() { &name } else { &own };
-            if let Err(why) = job(doc, sink, (&name, own), with) {
-                let part = Some(format!("job `{own}`"));
-                sink.out.skip(doc.place(item.place), part, why);
-            }
+            let read = job(doc, sink, (&name, own), with);
+            sink.out.note(doc.place(item.place), own, read);
         }
     }
 }

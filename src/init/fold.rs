@@ -36,10 +36,8 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
             ..check.key.clone()
         };
         let count = features.entry(plain.clone()).or_default();
-        let full = by_key
-            .get(&plain)
-            .copied()
-            .filter(|_| *count >= MAX_FEATURES);
+        let full = by_key.get(&plain).copied();
+        let full = full.filter(|_| *count >= MAX_FEATURES);
         // A task and the very commands of its recipe.
         let own = [check.found.identity()];
         let is_plain = check.parts.is_empty();

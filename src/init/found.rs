@@ -110,4 +110,11 @@ impl Reading {
         let why = why.into();
         self.not_read.push(NotRead { place, part, why });
     }
+
+    /// Notes a job, if it is not read.
+    pub fn note(&mut self, place: Place, job: &str, read: Result<(), impl Into<String>>) {
+        if let Err(why) = read {
+            self.skip(place, Some(format!("job `{job}`")), why);
+        }
+    }
 }

@@ -127,23 +127,18 @@ struct Flow {
 impl Flow {
     /// Adds the variables of `env:`.
     fn add_env(&mut self, node: &Node, of_step: bool) {
-        let value = |(key, node): &(Key, Node)| {
+        // They do not see each other.
+        let outer = self.scope.clone();
+        for (key, node) in node.entries_at("env") {
             let text = scalar(node);
-            (
-                key.name.clone(),
-                self.scope.fill(&text),
-                self.scope.value(&text),
-            )
-        };
-        let own: Vec<_> = node.entries_at("env").iter().map(value).collect();
-        for (name, filled, value) in own {
+            let filled = outer.fill(&text);
             // In a condition, a secret is empty.
             let (variable, value) = match filled.contains("${{") {
-                true => (shell::Value::Unknown, value),
+                true => (shell::Value::Unknown, outer.value(&text)),
                 false => (shell::Value::Known(filled.clone()), Value::Text(filled)),
             };
-            self.script.variables.set(&name, variable, of_step);
-            self.scope.put("env", &name, value);
+            self.script.variables.set(&key.name, variable, of_step);
+            self.scope.put("env", &key.name, value);
         }
     }
 
@@ -161,10 +156,12 @@ impl Flow {
         Value::Map(declared.iter().map(input).collect())
     }
 
-    /// Whether `continue-on-error` holds of a job or a step.
-    fn ignores(&self, node: &Node) -> bool {
+    /// Reads `continue-on-error` of a job or a step.
+    fn ignore(&mut self, node: &Node) {
         let condition = node.scalar_at("continue-on-error");
-        !condition.is_empty() && self.scope.condition(&condition) == Some(true)
+        if !condition.is_empty() && self.scope.condition(&condition) == Some(true) {
+            self.script.ignored = Some("continue-on-error".to_owned());
+        }
     }
 
     /// The error says that the condition of a node does not hold.
@@ -173,7 +170,10 @@ impl Flow {
         if self.scope.condition(&condition) != Some(false) {
             return Ok(());
         }
-        let shown = shown(&condition);
+        let bare = condition.trim().trim_start_matches("${{");
+        let words = bare.trim_end_matches("}}").split_whitespace();
+        let line = words.collect::<Vec<_>>().join(" ");
+        let shown: String = line.chars().take(120).collect();
         Err(format!("its `if` is false for a pull request: `{shown}`"))
     }
 
@@ -225,10 +225,8 @@ impl Reader<'_> {
             let mut flow = flow.clone();
             flow.script.job = format!("{}/{}", flow.script.job, key.name);
             let place = doc.place(key.place);
-            if let Err(why) = self.job(flow, &place, &key.name, node) {
-                let part = Some(format!("job `{}`", key.name));
-                self.sink.out.skip(place, part, why);
-            }
+            let read = self.job(flow, &place, &key.name, node);
+            self.sink.out.note(place, &key.name, read);
         }
     }
 
@@ -305,13 +303,6 @@ fn labels(scope: &Scope, job: &Node) -> Vec<String> {
         Value::Unknown => scalars(node),
         value => value.scalar().into_iter().collect(),
     }
-}
-
-/// A condition on one line, without `${{ }}`.
-fn shown(text: &str) -> String {
-    let bare = text.trim().trim_start_matches("${{").trim_end_matches("}}");
-    let line = bare.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(120).collect()
 }
 
 #[cfg(test)]

@@ -25,10 +25,8 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
         let pipeline = Pipeline { tree, config };
         for (key, job) in pipeline.config.jobs() {
             let place = pipeline.config.data.place(key.place);
-            if let Err(why) = pipeline.job(&key.name, &place, &job, &mut sink) {
-                let part = Some(format!("job `{}`", key.name));
-                sink.out.skip(place, part, why);
-            }
+            let read = pipeline.job(&key.name, &place, &job, &mut sink);
+            sink.out.note(place, &key.name, read);
         }
     }
     sink.reading()

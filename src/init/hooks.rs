@@ -118,11 +118,10 @@ pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(Manager, Option<&
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
 pub fn read_started(tree: &Tree, manager: Manager, only: Option<&str>) -> Vec<SourceCommand> {
     let all = read_files(tree, manager.found(tree), only);
-    match only {
-        Some(_) if all.found.is_empty() && all.not_read.is_empty() => {
-            read_started(tree, manager, None)
-        }
-        _ => all.found,
+    let is_none = all.found.is_empty() && all.not_read.is_empty();
+    match only.filter(|_| is_none) {
+        Some(_) => read_started(tree, manager, None),
+        None => all.found,
     }
 }
 
@@ -266,17 +265,15 @@ impl Hooks<'_> {
             _ => [Some(root), None],
         };
         let hooks = maps.into_iter().flatten().flat_map(Node::entries);
-        for (key, node) in hooks.filter(|(key, _)| judges(&key.name)) {
+        for (key, node) in hooks.filter(|(key, _)| listed(JUDGES, &key.name)) {
             let commands = node.entries_at("commands").iter();
             let commands = commands.map(|(key, node)| (&*key.name, node));
             let jobs = node.list_at("jobs").iter().map(|job| ("", job));
             let own = node.entries().is_empty().then_some((&*key.name, node));
             for (name, job) in commands.chain(jobs).chain(own) {
                 let name = job.text_at("name").unwrap_or(name);
-                if let Err(why) = self.job(&document, name, node, job) {
-                    let place = document.place(job.place);
-                    self.out.skip(place, Some(format!("job `{name}`")), why);
-                }
+                let read = self.job(&document, name, node, job);
+                self.out.note(document.place(job.place), name, read);
             }
         }
         Ok(())
@@ -315,10 +312,8 @@ impl Hooks<'_> {
 /// Programs that need no launcher in a hook of a package.
 const RUNNERS: &str = "npm npx pnpm yarn bun bunx node git";
 
-/// Whether a hook of git looks at a change.
-fn judges(hook: &str) -> bool {
-    matches!(hook, "pre-commit" | "pre-push" | "pre-merge-commit")
-}
+/// The hooks of git that look at a change.
+const JUDGES: &str = "pre-commit pre-push pre-merge-commit";
 
 /// The words that start a program of a package.
 pub fn launcher(manager: &str) -> &'static str {

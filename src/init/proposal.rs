@@ -57,9 +57,10 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     if !is_said || maker.account.not_read.iter().any(is_elsewhere) {
         let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
         maker.take(tree, manifests::read(tree));
-        let is_new = |check: &Check| !named.contains(&check.verb);
-        let is_kept = |check: &Check| !is_of(check, Origin::Manifest) || is_new(check);
-        maker.all.retain(is_kept);
+        let is_old = |check: &Check| named.contains(&check.verb);
+        maker
+            .all
+            .retain(|check| !(is_of(check, Origin::Manifest) && is_old(check)));
     }
     maker.leave_served();
     maker.fill_gaps(tree);

@@ -65,11 +65,8 @@ pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
 fn ranked(checks: &[Check]) -> Vec<usize> {
     let mut order: Vec<(usize, &Check)> = checks.iter().enumerate().collect();
     order.sort_by_cached_key(|(at, check)| {
-        (
-            check.found.origin,
-            rarity(checks, *at),
-            check.found.dir.segments().count(),
-        )
+        let depth = check.found.dir.segments().count();
+        (check.found.origin, rarity(checks, *at), depth)
     });
     let mut turns: BTreeMap<Kind, usize> = BTreeMap::new();
     let ranked = order.into_iter().map(|(at, check)| {

@@ -65,10 +65,7 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
         return Some(GITHUB);
     }
     let known = Kind::all().find(|kind| {
-        let is_shared = match kind.manager() {
-            Some(_) => file == "package.json",
-            None => file == "config.toml",
-        };
+        let is_shared = kind.manager().is_some() && file == "package.json";
         !is_shared && kind.files().any(|known| known == file)
     });
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));

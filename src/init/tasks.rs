@@ -95,7 +95,7 @@ pub const RUNNERS: &[RunnerRow] = &[
     row("turbo", ["turbo", "turbo.json turbo.jsonc", "turbo run"], Shape::Map(&["tasks", "pipeline"])),
     row("nx", ["nx", "nx.json project.json", "nx run-many -t"], NX),
     row("moon", ["moon", "moon.yml tasks.yml", "moon run"], TASKS),
-    row("cargo", ["cargo", "config.toml", "cargo"], Shape::Map(&["alias"])),
+    row("cargo", ["cargo", ".cargo/config.toml", "cargo"], Shape::Map(&["alias"])),
 ];
 
 /// The tasks that a program, as the table of tools names it, finds in a folder.
@@ -138,11 +138,8 @@ const LOCKS: [(&str, &str); 6] = [
 pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
     let named = |name: &str| LOCKS.iter().find(|(_, m)| *m == name).map(|(_, m)| *m);
     for folder in dir.ancestors().into_iter().rev().chain([RepoPath::root()]) {
-        let field = folder.join(b"package.json").ok().and_then(|file| {
-            let read = tree.read(&file).ok()?;
-            let text = read.root.get("packageManager")?.text()?;
-            named(text.split('@').next()?)
-        });
+        let field = tree.part(&folder, "package.json:packageManager");
+        let field = field.and_then(|field| named(field.text()?.split('@').next()?));
         let lock = LOCKS.iter().find(|(lock, _)| tree.has(&folder, lock));
         if let Some(found) = field.or_else(|| lock.map(|(_, manager)| *manager)) {
             return found;
@@ -189,12 +186,8 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
 
 /// The file of a runner in a folder: the first of its names that is there.
 pub fn file(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<RepoPath> {
-    let home = match runner.key {
-        "cargo" => dir.join(b".cargo").ok()?,
-        _ => dir.clone(),
-    };
     runner.files().find_map(|name| {
-        let file = home.join(name.as_bytes()).ok()?;
+        let file = dir.join(name.as_bytes()).ok()?;
         tree.texts.contains_key(&file).then_some(file)
     })
 }

@@ -156,19 +156,16 @@ pub fn shared(tree: &Tree, checks: &[Check]) -> Vec<String> {
     for folder in folders.iter().filter(|folder| !folder.is_root()) {
         by_parent.entry(folder.folder()).or_default().insert(folder);
     }
+    let glob = |folder: &RepoPath, rest| format!("!{}/{rest}", escape(&folder.to_string()));
     let mut out = conditions::globs("code", tree, checks);
     for (parent, own) in by_parent {
         let is_own = |file: &RepoPath| own.iter().any(|folder| file.below(folder).is_some());
-        let is_deep =
-            |file: &&RepoPath| file.below(&parent).is_some_and(|rest| rest.contains(&b'/'));
-        let all =
-            !parent.is_root() && own.len() > 1 && tree.files.iter().filter(is_deep).all(is_own);
-        match all {
-            true => out.push(format!("!{}/*/**", escape(&parent.to_string()))),
-            false => out.extend(
-                own.iter()
-                    .map(|folder| format!("!{}/**", escape(&folder.to_string()))),
-            ),
+        let is_deep = |rest: &[u8]| rest.contains(&b'/');
+        let deep = |file: &&RepoPath| file.below(&parent).is_some_and(is_deep);
+        let is_all = !parent.is_root() && own.len() > 1;
+        match is_all && tree.files.iter().filter(deep).all(is_own) {
+            true => out.push(glob(&parent, "*/**")),
+            false => out.extend(own.iter().map(|folder| glob(folder, "**"))),
         }
     }
     out

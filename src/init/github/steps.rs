@@ -35,8 +35,7 @@ impl Reader<'_> {
             own.map(scalar).unwrap_or_default()
         };
         (flow.dir, flow.shell) = (default("working-directory"), default("shell"));
-        let ignored = flow.ignores(node);
-        flow.script.ignored = ignored.then(|| "continue-on-error".to_owned());
+        flow.ignore(node);
         let services = node.entries_at("services").iter();
         flow.script.services = services.map(|(key, _)| key.name.clone()).collect();
         for step in node.list_at("steps") {
@@ -47,9 +46,7 @@ impl Reader<'_> {
     fn step(&mut self, outer: &mut Flow, node: &Node) {
         let mut flow = outer.clone();
         flow.add_env(node, true);
-        if flow.ignores(node) {
-            flow.script.ignored = Some("continue-on-error".to_owned());
-        }
+        flow.ignore(node);
         flow.script.label = flow.scope.fill(&node.scalar_at("name"));
         let label = Some(&flow.script.label).filter(|name| !name.is_empty());
         let part = label.map(|name| format!("step `{name}`"));
@@ -66,13 +63,12 @@ impl Reader<'_> {
         };
         // A step leaves what it checked out, what it sets, and its commands to the next one.
         (outer.script.checkout, outer.script.before) = (flow.script.checkout, flow.script.before);
-        match sets {
-            Err(why) => self.sink.out.skip(place, part, why),
-            Ok(sets) => {
-                for (name, value) in sets {
-                    outer.script.variables.set(&name, value, false);
-                }
-            }
+        let sets = sets.unwrap_or_else(|why| {
+            self.sink.out.skip(place, part, why);
+            Vec::new()
+        });
+        for (name, value) in sets {
+            outer.script.variables.set(&name, value, false);
         }
     }
 

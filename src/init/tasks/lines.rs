@@ -30,10 +30,7 @@ fn filled(text: &str, variables: &Variables, marks: [(&str, &str); 2]) -> String
     let mut out = text.to_owned();
     for (name, value) in variables {
         for (open, close) in marks {
-            let mark = format!("{open}{name}{close}");
-            if out.contains(&mark) {
-                out = out.replace(&mark, value);
-            }
+            out = out.replace(&format!("{open}{name}{close}"), value);
         }
     }
     out

@@ -213,10 +213,8 @@ pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, Str
         return Vec::new();
     };
     let by_name = option(words, &["-e", "--env"]).map(names);
-    let by_name = by_name.or_else(|| {
-        let list = env.get("TOXENV").or_else(|| env.get("TOX_ENV"));
-        list.map(|list| names(list))
-    });
+    let variable = env.get("TOXENV").or_else(|| env.get("TOX_ENV"));
+    let by_name = by_name.or_else(|| variable.map(|list| names(list)));
     let by_factor = option(words, &["-f"]).map(|factor| {
         let names = all.iter().map(|task| task.name.clone());
         let has = |name: &String| name.split('-').any(|own| own == factor);
