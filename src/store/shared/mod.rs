@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::word::visible;
-#[cfg(feature = "remote")]
 use vplan_os::parallel::locked;
 use vplan_os::process::program::message_of;
 use vplan_reuse::shared::{MOST, SharedPass};
