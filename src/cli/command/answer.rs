@@ -1,4 +1,4 @@
-//! What every command uses: its arguments, the terminal, documents, failures, and how it answers.
+//! How every command answers: with a document, a text or a failure; and what it takes for that.
 
 pub(super) use crate::args::{Format, Global};
 pub(super) use crate::terminal::{Terminal, versioned};

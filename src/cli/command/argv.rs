@@ -1,6 +1,6 @@
 //! `vplan argv`: shows how vplan parses a command's text.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Argv;
 use vplan_base::command::{Command, Env, Piece, Unsupported};
 use vplan_base::word::Word;

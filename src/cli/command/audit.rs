@@ -4,7 +4,7 @@ pub(super) mod machine;
 mod sarif;
 mod text;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::{Progress, jobs, levels};
 use crate::progress::View;
 use clap::builder::PossibleValuesParser;

@@ -2,7 +2,7 @@
 
 mod record;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::style::{Tone, paint};
 use clap::Subcommand;
 pub(super) use record::RecordedDocument;

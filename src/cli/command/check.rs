@@ -1,6 +1,6 @@
 //! `vplan check`: checks that the contract is valid and fits the repository.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Check;
 use crate::render::diagnostic::{self, Message};
 use crate::render::style::count;

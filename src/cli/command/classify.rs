@@ -1,6 +1,6 @@
 //! `vplan classify`: classifies why a command failed.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::{self, Classify};
 use crate::request::read;
 use std::collections::BTreeSet;

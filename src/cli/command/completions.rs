@@ -1,6 +1,6 @@
 //! `vplan completions`: prints a completion script for a shell.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Completions;
 use crate::complete::script;
 

@@ -1,7 +1,7 @@
 //! `vplan diff`: compares two plans or two contracts, and reports what weakens. Runs nothing and
 //! writes nothing.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::style::Colors;
 use crate::request::{self, read};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `vplan emit`: writes the file with which another system runs a plan in shards.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::REQUIRED;
 use crate::outputs::EMITTED;
 use crate::render::diff::unified;

@@ -1,7 +1,7 @@
 //! `vplan explain`: shows what would run and what would not, and why, and what earlier runs say of
 //! it. Runs nothing and writes nothing.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Explain;
 use crate::render::style::Colors;
 use vplan_away::seat::Why;

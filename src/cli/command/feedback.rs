@@ -1,7 +1,7 @@
 //! `vplan feedback`: prints what is needed to repair a failed run, or one check of it. When nothing
 //! failed, it prints nothing but notes about a coverage that is not full.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::feedback_size;
 use crate::history::{NAMES, Records, open, pick, unknown_check};
 use crate::render::feedback;

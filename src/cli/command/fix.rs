@@ -1,6 +1,6 @@
 //! `vplan fix`: has the fixes of failing checks mend them, and verifies again.
 
-use super::prelude::*;
+use super::answer::*;
 use super::run::{print, streams, write};
 use crate::args::Run;
 use crate::progress::View;

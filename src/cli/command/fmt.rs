@@ -1,6 +1,6 @@
 //! `vplan fmt`: formats contracts in place, in their one layout.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::diagnostic::{self, Message};
 use crate::render::diff::unified;
 use crate::render::style::count;

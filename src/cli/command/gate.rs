@@ -6,7 +6,7 @@ mod show;
 mod standings;
 mod words;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::round::STATUSES;
 use crate::value::one_of;
 pub(super) use accept::Accepted;

@@ -1,6 +1,6 @@
 //! `vplan gc`: removes the records of old runs.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{Records, open};
 use crate::render::style::count;
 use vplan_engine::tree_status::unreadable;

@@ -1,6 +1,6 @@
 //! `vplan help`: prints help on a command or on a topic.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Help;
 use crate::command_line::CommandLine;
 use clap::CommandFactory as _;

@@ -1,7 +1,7 @@
 //! `vplan import`: converts another tool's configuration to a contract, and reports what it does
 //! not express.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::style::count;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 pub(crate) mod account;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Init;
 use std::time::Duration;
 use vplan_base::path::RepoPath;

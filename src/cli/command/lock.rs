@@ -1,7 +1,7 @@
 //! `vplan lock`: fetches and pins the bytes of the contract's git imports, and removes pins that
 //! are no longer needed.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Request;
 use crate::render::style::Colors;
 use crate::render::style::count;

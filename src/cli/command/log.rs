@@ -1,6 +1,6 @@
 //! `vplan log`: prints what a check wrote.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{NAMES, Records, open, pick, unknown_check};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};

@@ -3,8 +3,8 @@
 
 mod words;
 
+use super::answer::*;
 use super::fix::{fixed, no_single_run};
-use super::prelude::*;
 use super::run::{print, streams, write};
 use crate::args::{Run, feedback_size, level_of};
 use crate::progress::View;

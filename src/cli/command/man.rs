@@ -1,7 +1,7 @@
 //! `vplan man`: prints a manual page, or writes those of all commands.
 
+use super::answer::*;
 use super::help::subcommand;
-use super::prelude::*;
 use crate::args::Man;
 use crate::outputs::MAN;
 use clap_mangen::Man as Page;

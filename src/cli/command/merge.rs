@@ -1,6 +1,6 @@
 //! `vplan merge`: merges the reports of all shards of a plan into one verdict.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::REQUIRED;
 use crate::render;
 use crate::render::style::{Tone, count, duration, paint};

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod answer;
 pub(crate) mod argv;
 pub(crate) mod audit;
 pub(crate) mod baseline;
@@ -25,7 +26,6 @@ pub(crate) mod r#loop;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod plan;
-mod prelude;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,6 +1,6 @@
 //! `vplan plan`: prints the plan for this change.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::PlanArgs;
 use crate::outputs::{self, Output};
 use crate::render::style::{Colors, count, duration};

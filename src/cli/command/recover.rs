@@ -1,8 +1,8 @@
 //! `vplan recover`: rewrites a list of commands, or a plan, where one failed because the plan was
 //! wrong.
 
+use super::answer::*;
 use super::classify::{answer, evidence};
-use super::prelude::*;
 use crate::args::Recover;
 use crate::request::{commands, read};
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 mod document;
 mod text;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{NAMES, Records, open, pick};
 use crate::outputs::PAGE;
 use crate::page;

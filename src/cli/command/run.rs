@@ -3,7 +3,7 @@
 
 mod summary;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::Run;
 use crate::outputs::{EVENTS, Stream, WriteFault};
 use crate::progress::View;

@@ -2,7 +2,7 @@
 
 mod text;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{Records, ids, open};
 pub(super) use text::RunsDocument;
 use text::row;

@@ -5,7 +5,7 @@
 mod documents;
 mod shape;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::style::widest;
 use documents::{ALL, Kind, List, SchemaEntry};
 use vplan_base::nearest::suggest;

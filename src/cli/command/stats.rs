@@ -1,6 +1,6 @@
 //! `vplan stats`: summarises the results of checks over many runs.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{Records, ids, open};
 use crate::render::style::{Tone, count, cut, duration, paint};
 use crate::render::style::{tone, widest};

@@ -2,7 +2,7 @@
 
 mod text;
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::{RISKS, digest};
 use crate::history::{Records, ids, open};
 use crate::request;

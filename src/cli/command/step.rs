@@ -1,6 +1,6 @@
 //! `vplan step`: executes one step that another vplan has ordered.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::args::StepOrder;
 use vplan_runner::worker::{Unanswered, execute};
 

@@ -1,6 +1,6 @@
 //! `vplan test`: runs the tests of a contract.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::render::diagnostic;
 use crate::render::style::count;
 use crate::render::test::{Results, json, junit, text};

@@ -1,8 +1,8 @@
 //! `vplan tour`: runs the session that `vplan help tour` shows, and prints it with what the commands
 //! print here and now.
 
+use super::answer::*;
 use super::help::TOUR;
-use super::prelude::*;
 use crate::render::style::{Tone, paint};
 use vplan_base::inert::inert;
 use vplan_base::word::framed;

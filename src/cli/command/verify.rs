@@ -1,6 +1,6 @@
 //! `vplan verify`: checks that a report is what vplan wrote, and that it is about this tree.
 
-use super::prelude::*;
+use super::answer::*;
 use crate::history::{NAMES, Records, open, pick};
 use crate::render::style::tone;
 use crate::render::style::{Tone, paint};

@@ -1,6 +1,6 @@
 //! Says for people what an audit has found.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render::diff::unified;
 use crate::render::style::{Tone, paint};
 use vplan_base::word::count;

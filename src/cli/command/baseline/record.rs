@@ -1,6 +1,6 @@
 //! Records the findings of a run.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::{NAMES, Records, open, pick};
 use vplan_base::word::text_if;
 use vplan_engine::baseline_record::{RecordRequest, RecordedBaseline};

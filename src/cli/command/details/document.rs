@@ -1,6 +1,6 @@
 //! The results of the checks of a run, gathered from its record.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::unknown_check;
 use vplan_check::Kind;
 use vplan_plan::caveat::Caveat;

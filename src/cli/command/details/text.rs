@@ -1,7 +1,7 @@
 //! Renders the results of the checks of a run for people.
 
 use super::document::{Detail, DetailsDocument};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::headline;
 use crate::render::style::{Tone, cut, duration, mark, marked, paint};
 use crate::render::{caveats, report};

@@ -3,7 +3,7 @@
 
 use super::words::unknown;
 use crate::args::digest;
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use std::path::PathBuf;
 use vplan_base::canon::Digest;
 use vplan_engine::subject::named;

@@ -1,6 +1,6 @@
 //! `vplan gate begin`: records where the work of a subject begins.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use vplan_engine::continuation::site_identity;
 use vplan_engine::failure::{changes_unknown, invalid};
 use vplan_engine::subject::SubjectBase;

@@ -2,7 +2,7 @@
 
 use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled, standing};
 use super::words::{line, unknown};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render::style::{Tone, count, paint};
 use std::path::PathBuf;
 use vplan_engine::failure::{invalid, load_failed};

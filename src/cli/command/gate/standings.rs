@@ -1,6 +1,6 @@
 //! The standing of all subjects, as a document.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use vplan_ledger::round::Because;
 use vplan_ledger::{Acceptance, Contents, Ledger, Status, SubjectEntry, Terms, Waiver};
 use vplan_run::report::Decision;

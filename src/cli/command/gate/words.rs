@@ -1,6 +1,6 @@
 //! Describes subjects and their rounds for people.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render::style::{Tone, count, paint};
 use vplan_base::nearest::suggest;
 use vplan_ledger::Ledger;

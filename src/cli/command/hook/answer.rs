@@ -2,7 +2,7 @@
 //! is kept inert.
 
 use super::page::{LIST, NAMES, Page, cut, list, list_within};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render::feedback::{code, markdown_within};
 use vplan_base::inert::without_commands;
 use vplan_base::word::count;

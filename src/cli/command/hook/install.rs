@@ -3,7 +3,7 @@
 
 use super::args::Hook;
 use super::settings::{look, settings};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use serde_json::Value;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

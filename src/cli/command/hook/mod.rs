@@ -7,7 +7,7 @@ mod page;
 mod settings;
 mod stop;
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use answer::HookOutput;
 pub use args::{Agent, Hook};
 use page::cut;

@@ -3,7 +3,7 @@
 use super::answer::{self, HookOutput};
 use super::install;
 use super::page::{Page, list};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render;
 use crate::render::feedback::{block, code};
 use std::ffi::OsString;

@@ -1,7 +1,7 @@
 //! The account of a proposed contract as a document: each check with its source, each command that is
 //! none with the reason.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use vplan_base::path::RepoPath;
 use vplan_engine::infer::Proposed;
 use vplan_engine::trial::TrialEnd;

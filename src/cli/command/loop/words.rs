@@ -1,7 +1,7 @@
 //! The messages of a loop, for people, fixers and programs.
 
+use crate::command::answer::*;
 use crate::command::fix::leaked;
-use crate::command::prelude::*;
 use crate::render;
 use crate::render::style::{Tone, paint};
 use clap::ValueEnum;

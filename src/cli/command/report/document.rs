@@ -1,6 +1,6 @@
 //! The timeline of a run, gathered from its record.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use std::collections::VecDeque;
 use vplan_run::journal::{JournalEntry, Line, lines};
 use vplan_run::past::Summary;

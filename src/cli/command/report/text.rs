@@ -1,7 +1,7 @@
 //! Renders the timeline of a run for people.
 
 use super::document::{Figures, TimelineDocument};
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::{fit, headline};
 use crate::render::style::{Tone, count, duration, mark, marked, paint};
 use vplan_base::word::framed;

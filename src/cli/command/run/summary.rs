@@ -1,7 +1,7 @@
 //! Prints the result of a run.
 
+use crate::command::answer::*;
 use crate::command::gate;
-use crate::command::prelude::*;
 use crate::render;
 use crate::render::style::{Tone, count, paint};
 use crate::render::wrap::wrapped;

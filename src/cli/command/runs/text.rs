@@ -1,6 +1,6 @@
 //! Recorded runs as rows, for programs and people.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::{fit, mark};
 use crate::render::style::widest;
 use crate::render::style::{Tone, duration, paint};

@@ -1,7 +1,7 @@
 //! The table of the documents that have a schema.
 
 use crate::command;
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::render::test::json;
 use schemars::Schema;
 use schemars::generate::SchemaGenerator;

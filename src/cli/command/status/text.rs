@@ -1,6 +1,6 @@
 //! The end of the latest run, for people and programs.
 
-use crate::command::prelude::*;
+use crate::command::answer::*;
 use crate::history::headline;
 use crate::render;
 use crate::render::style::{Tone, paint};
