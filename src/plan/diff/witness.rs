@@ -57,16 +57,16 @@ pub(super) struct Solver<'a> {
 /// A request with its result.
 struct Case {
     witness: Witness,
-    found: Found,
+    found: WitnessChange,
 }
 
 /// Units of the older contract that the newer one does not require, and the other way round.
-struct Found {
+struct WitnessChange {
     lost: Missed,
     gained: Missed,
 }
 
-impl Found {
+impl WitnessChange {
     /// Whether the newer contract requires less of a unit; `reverse`: the older one.
     fn has(&self, unit: UnitIndex, reverse: bool) -> bool {
         let side = if reverse { &self.gained } else { &self.lost };
@@ -138,7 +138,7 @@ impl<'a> Solver<'a> {
 
     /// Returns the units that only the older contract requires, and those that only the newer one
     /// does.
-    fn compare(&mut self, witness: &Witness) -> Option<Found> {
+    fn compare(&mut self, witness: &Witness) -> Option<WitnessChange> {
         self.work += self.old.checks.len() + self.new.checks.len() + 100;
         if self.work > WORK {
             return None;
@@ -149,7 +149,7 @@ impl<'a> Solver<'a> {
         let old = planned(self.old, old, &request, witness, &self.pairs.old.by_id)?;
         let new = planned(self.new, new, &request, witness, &self.pairs.new.by_id)?;
         let pairs = self.pairs;
-        Some(Found {
+        Some(WitnessChange {
             lost: missed(&old, &new, &pairs.to_new, |unit, _| pairs.hands_over(unit)),
             gained: missed(&new, &old, &pairs.to_old, |_, unit| pairs.hands_over(unit)),
         })
@@ -187,7 +187,7 @@ fn missed(
 
 fn differing_request(case: &Case) -> DifferingRequest {
     let request = request(&case.witness);
-    let Found { lost, gained } = &case.found;
+    let WitnessChange { lost, gained } = &case.found;
     let exists = case.witness.exists.iter().filter(|(_, is)| **is);
     let exists: BTreeSet<RepoPath> = exists.map(|(path, _)| path.clone()).collect();
     // The side whose difference a test can show is shown.
