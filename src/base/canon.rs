@@ -8,7 +8,7 @@ use sha2::Digest as _;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Whether a field of a document has the value that it has where it is left out.
+/// Whether a field of a document has its default value, which is not written.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

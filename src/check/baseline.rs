@@ -33,7 +33,6 @@ pub struct KnownFindings {
 /// The place of a finding: its file, from the root of the repository, and the text of its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The file.
     pub file: String,
     /// The text of the line, as it is.
     pub text: Vec<u8>,

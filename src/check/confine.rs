@@ -179,7 +179,6 @@ pub struct OutsideRequest<'a> {
 /// How a step is confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Confinement {
-    /// The level.
     pub level: SandboxLevel,
     /// The network that it may use.
     pub network: NetworkUse,

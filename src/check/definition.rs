@@ -43,7 +43,6 @@ pub struct LinePattern {
 vplan_base::vocabulary! {
     /// What a line of output says.
     LineMeaning {
-        /// A finding.
         Finding = "finding",
         /// The file of the findings below.
         Heading = "heading",
@@ -61,9 +60,7 @@ vplan_base::vocabulary! {
 vplan_base::vocabulary! {
     /// The level of a finding in an output.
     LineLevel {
-        /// An error.
         Error = "error",
-        /// A warning.
         Warning = "warning",
         /// What is no finding.
         Note = "note",

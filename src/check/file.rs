@@ -35,7 +35,6 @@ pub enum Target {
     Missing,
     /// A regular file.
     File,
-    /// A directory.
     Dir,
     /// A device, a socket, a pipe.
     Other,

@@ -133,7 +133,6 @@ pub struct Outcome {
     pub cause: Option<Cause>,
     /// One line for people, safe to show; absent only for a plain pass.
     pub detail: Option<String>,
-    /// The status.
     pub status: Status,
 }
 
@@ -164,7 +163,6 @@ pub struct Terms<'a> {
     pub by_budget: bool,
     /// Accepted exit codes; none means 0.
     pub exit: &'a [i32],
-    /// The verb.
     pub kind: Kind,
     /// The limit of this try in milliseconds.
     pub limit_ms: u64,

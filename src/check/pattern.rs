@@ -179,7 +179,6 @@ impl Pattern {
         Ok(Self { text, parts })
     }
 
-    /// Its text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

@@ -68,7 +68,6 @@ fn prefix(text: &str) -> Option<(&str, &str)> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a verb of a command")]
 pub struct WrongVerb {
-    /// The word.
     pub word: String,
     /// Its place in the text.
     pub span: Span,

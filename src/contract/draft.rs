@@ -26,7 +26,6 @@ use vplan_check::verb::CommandRequest;
 /// A value and the place it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At<T> {
-    /// The value.
     pub value: T,
     /// Its place in the text.
     pub place: Place,
@@ -211,7 +210,6 @@ pub struct Import {
     pub below: Option<At<String>>,
     /// What its block changes of what it brings.
     pub changes: Changes,
-    /// The statement.
     pub place: Place,
     /// The part of the draft that preceded it.
     pub extent: Extent,
@@ -282,7 +280,6 @@ pub struct Override {
 /// The name of a setting, or of one variable of `env`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SettingName {
-    /// The setting.
     pub row: Row,
     /// The variable; `None` for all of them, and for other settings.
     pub variable: Option<String>,
@@ -313,7 +310,6 @@ pub struct Extent {
 /// One use of an imported file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inclusion {
-    /// The file.
     pub source: SourceId,
     /// The prefix of its names: `web/`, or nothing.
     pub namespace: String,
@@ -351,9 +347,7 @@ pub struct Imported {
 /// `paths NAME = SEL…`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paths {
-    /// The name.
     pub name: At<String>,
-    /// The items.
     pub items: Vec<Sel>,
     /// The [`Inclusion`] that brought it, or the contract.
     pub inclusion: InclusionIndex,
@@ -385,7 +379,6 @@ pub enum SelKind {
 /// A package of a workspace that an `each` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// The workspace.
     pub workspace: WorkspaceQuery,
     /// The folder of the package.
     pub folder: RepoPath,
@@ -426,17 +419,14 @@ pub struct Sought {
 /// A check, or a `use` of one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CheckEntry {
-    /// A definition.
     Check(Box<Check>),
     /// `use NAME…`
     Use {
-        /// The names.
         names: Vec<At<String>>,
         /// The conditions around it, outermost first.
         conditions: Vec<ConditionIndex>,
         /// The `tier` block around it, which is an error.
         tier_block: Option<At<u8>>,
-        /// The statement.
         place: Place,
     },
 }
@@ -473,9 +463,7 @@ pub enum Verb {
     Shell(String),
     /// `file PATH { … }`
     File {
-        /// The path.
         path: At<String>,
-        /// The assertions.
         assertions: Vec<At<Assertion>>,
     },
     /// `judge STRING`
@@ -485,7 +473,6 @@ pub enum Verb {
 /// `defaults VERB { … }`: settings for the checks with this verb.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerbDefaults {
-    /// The verb.
     pub verb: Kind,
     /// Its settings in the order of the text; repetitions have not been looked for.
     pub settings: Vec<At<Setting>>,
@@ -519,7 +506,6 @@ pub enum Written {
     Sels(Vec<Sel>),
     /// A format and a glob.
     Report(String, Sel),
-    /// A command.
     Command(Command),
 }
 
@@ -567,7 +553,6 @@ impl Setting {
 /// `service NAME { … }`: a program that runs beside the checks that say `with NAME`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
-    /// Its name.
     pub name: At<String>,
     /// What it runs; exactly one `run` is valid.
     pub verbs: Vec<At<Verb>>,
@@ -598,7 +583,6 @@ pub enum Ready {
 /// `format NAME { … }`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
-    /// The name.
     pub name: At<String>,
     /// Its lines, in file order.
     pub lines: Vec<At<FormatLine>>,
@@ -609,7 +593,6 @@ pub struct Format {
 /// `machine NAME { … }`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// The name.
     pub name: At<String>,
     /// The names and values of its `property` lines, in file order; repetitions have not been looked for.
     pub properties: Vec<At<(String, String)>>,
@@ -629,7 +612,6 @@ pub enum FormatLine {
 /// `risk NAME tier N SEL…`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Risk {
-    /// The name.
     pub name: At<String>,
     /// The tier: 0, 1 or 2.
     pub tier: At<u8>,
@@ -642,9 +624,7 @@ pub struct Risk {
 /// `sequence GROUP -> GROUP …`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {
-    /// The groups.
     pub groups: Vec<At<Group>>,
-    /// The statement.
     pub place: Place,
     /// The [`Inclusion`] that brought it, or the contract.
     pub inclusion: InclusionIndex,
@@ -662,7 +642,6 @@ pub enum Group {
 /// `role NAME { … }`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
-    /// The name.
     pub name: At<String>,
     /// `only TAG…` lines.
     pub only: Vec<At<Vec<At<String>>>>,
@@ -719,7 +698,6 @@ pub enum Gate {
 /// `expect STRING { … }`: a test of the contract itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
-    /// Its text.
     pub title: At<String>,
     /// Its lines in the order of the text; repetitions have not been looked for.
     pub lines: Vec<At<ExpectLine>>,

@@ -28,7 +28,6 @@ pub struct Expect {
     pub min_tier: u8,
     /// The risk level; `None` means `medium`.
     pub risk: Option<RiskLevel>,
-    /// The boundaries.
     pub ends: BTreeSet<Boundary>,
     /// Commands of the request, in order.
     pub commands: Vec<CommandRequest>,
@@ -45,6 +44,5 @@ pub struct Assertion {
     pub kind: AssertionKind,
     /// Checks, or commands of the test, by name.
     pub names: Vec<At<String>>,
-    /// The line.
     pub place: Place,
 }

@@ -216,9 +216,7 @@ pub struct Check {
     pub line: usize,
     /// Column of `place`, from 1.
     pub column: usize,
-    /// Its verb.
     pub kind: Kind,
-    /// Its body.
     pub body: Body,
     /// The places where it applies: its definition first, then each `use`. It is selected when all
     /// conditions of one of them hold.
@@ -265,7 +263,6 @@ pub struct ChangedPart {
 /// The place of a service's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServicePlace {
-    /// Its line.
     pub line: usize,
     /// The file of that line.
     pub source: SourceId,
@@ -274,7 +271,6 @@ pub struct ServicePlace {
 /// A check that the block of an import takes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenOut {
-    /// Its name.
     pub name: String,
     /// Line of the `without`.
     pub line: usize,
@@ -292,7 +288,6 @@ pub enum Body {
     Shell(String),
     /// `file`.
     File {
-        /// The path.
         path: RepoPath,
         /// The assertions, at least one.
         assertions: Vec<Assertion>,
@@ -345,11 +340,8 @@ pub struct Placement {
 /// The head of a conditional block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// Its line.
     pub line: usize,
-    /// Its place.
     pub place: Place,
-    /// The assertion.
     pub test: Test,
 }
 
@@ -430,7 +422,6 @@ impl Test {
 /// A `risk` trigger.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Risk {
-    /// Its name.
     pub name: String,
     /// The place of its name.
     pub place: Place,
@@ -438,7 +429,6 @@ pub struct Risk {
     pub tier: u8,
     /// The changed files that pull it.
     pub selection: Selection,
-    /// Its line.
     pub line: usize,
 }
 
@@ -447,7 +437,6 @@ pub struct Risk {
 pub struct Sequence {
     /// The groups, in order.
     pub groups: Vec<Vec<CheckIndex>>,
-    /// Its line.
     pub line: usize,
 }
 

@@ -11,11 +11,9 @@ use vplan_contract::draft::{CheckEntry, Verb};
 /// A contract inside the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shipped {
-    /// Its name.
     pub name: &'static str,
     /// Its version, from 1.
     pub version: u32,
-    /// Its text.
     pub text: &'static str,
 }
 

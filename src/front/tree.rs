@@ -27,16 +27,13 @@ const MAX_NODES: usize = 100_000;
 pub struct Node {
     /// The place of the whole value.
     pub place: Place,
-    /// The value.
     pub value: Value,
 }
 
 /// A key and its place.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its text.
     pub name: String,
-    /// Its place.
     pub place: Place,
 }
 
@@ -52,9 +49,7 @@ pub enum Value {
     Whole(i64),
     /// Any other number, or a date, as it is written.
     Other(String),
-    /// A string.
     Text(String),
-    /// A sequence.
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),

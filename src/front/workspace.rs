@@ -30,12 +30,9 @@ pub struct Files<'t> {
     pub text: &'t dyn Fn(&RepoPath) -> Result<String, String>,
 }
 
-/// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
-    /// Its manifest.
     pub manifest: RepoPath,
-    /// Its packages.
     pub found: FoundMembers,
     /// What its manifests say that cannot be meant. Nothing is missing for it.
     pub remarks: Vec<Remark>,
@@ -44,7 +41,6 @@ pub struct Workspace {
 /// Something in a manifest that names nothing, or two things.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// The manifest.
     pub file: RepoPath,
     /// What it is.
     pub message: String,

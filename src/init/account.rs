@@ -13,7 +13,7 @@ const SHOWN: usize = 12;
 /// The widest text of a command in the account and in the contract.
 const WIDEST: usize = 60;
 
-/// What became of all commands that are no check of their own.
+/// What became of all commands that are not a check of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     /// The files of CI.

@@ -48,7 +48,7 @@ pub enum Class {
     /// It prepares or prints.
     #[default]
     Silent,
-    /// It is no check, for this reason.
+    /// It is not a check, for this reason.
     Out(String),
     /// It prepares the machine or the checkout, in this way.
     Setup(&'static str),

@@ -14,7 +14,6 @@ use vplan_base::word::Word;
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast<'a> {
-    /// The file.
     pub source: SourceId,
     /// Its statements, in order.
     pub nodes: Vec<Node<'a>>,
@@ -31,7 +30,6 @@ pub enum Trivia {
     Comment(Span),
 }
 
-/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node<'a> {
     /// The trivia before it.
@@ -42,7 +40,6 @@ pub struct Node<'a> {
     pub keyword: Span,
     /// Its arguments, punctuation among them. Incomplete when `broken`.
     pub args: Vec<Arg<'a>>,
-    /// Its block.
     pub body: Option<Box<Body<'a>>>,
     /// The comment at the end of its line.
     pub comment: Option<Span>,
@@ -52,7 +49,6 @@ pub struct Node<'a> {
     pub broken: bool,
 }
 
-/// A block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body<'a> {
     /// The context of its statements, which determines the permitted ones.
@@ -71,12 +67,10 @@ pub struct Body<'a> {
     pub broken: bool,
 }
 
-/// An argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg<'a> {
     /// All of it, quotes included.
     pub span: Span,
-    /// Its value.
     pub value: Value<'a>,
 }
 
@@ -91,7 +85,6 @@ impl<'a> Arg<'a> {
 pub enum Value<'a> {
     /// A bare word: a name, a number, a duration.
     Word(&'a str),
-    /// A string.
     Str(Quoted<'a>),
     /// `!name`; the span covers the `!`.
     Not(&'a str),
@@ -110,7 +103,6 @@ pub enum Value<'a> {
 /// A string in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted<'a> {
-    /// Its value.
     pub text: Cow<'a, str>,
     /// Whether it is in the source just as it is, so that spans inside it can be computed.
     pub verbatim: bool,
@@ -130,7 +122,6 @@ pub struct Holed<T> {
 /// A hole in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// The word.
     pub word: HoledWord,
     /// Where it is in the word, in bytes, braces included.
     pub range: Range<usize>,

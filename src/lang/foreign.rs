@@ -30,7 +30,6 @@ pub enum Advice {
 pub struct Foreign {
     /// The words, in lower case and without `-` and `_`, in which tools differ.
     pub words: &'static str,
-    /// The answer.
     pub advice: Advice,
 }
 

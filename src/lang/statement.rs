@@ -79,7 +79,6 @@ pub enum Item {
     Name,
     /// A name that is defined elsewhere, perhaps in a namespace.
     Reference,
-    /// A string.
     Str,
     /// A quoted glob or the name of a `paths` definition, with or without `!`.
     Sel,
@@ -131,13 +130,11 @@ pub enum Slot {
 /// A kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Its identity.
     pub keyword: Keyword,
     /// The word that begins it.
     pub word: &'static str,
     /// The contexts in which it may occur.
     pub contexts: &'static [Context],
-    /// Its arguments.
     pub slots: &'static [Slot],
     /// The context of its block, if it opens one.
     pub body: Option<Context>,

@@ -94,7 +94,6 @@ pub struct Recorded<'a> {
     pub bytes: &'a Digest,
     /// The plan that was executed last; its digest was checked.
     pub plan: &'a Plan,
-    /// Its report.
     pub report: &'a Report,
 }
 

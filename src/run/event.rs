@@ -10,7 +10,6 @@ use vplan_plan::StepIndex;
 pub enum Event {
     /// A try of a step has ended, its processes are gone, its output is on disk.
     Finished {
-        /// The step.
         step: StepIndex,
         /// The number of the try, from 1.
         attempt: u32,
@@ -21,11 +20,9 @@ pub enum Event {
     },
     /// A try has begun: the preparations before it do not count towards its time.
     Began {
-        /// The step.
         step: StepIndex,
         /// The number of the try, from 1.
         attempt: u32,
-        /// The time.
         at: u64,
     },
     /// The time last requested by [`Action::WakeAt`] has come, or some time has passed.
@@ -43,7 +40,6 @@ pub enum Event {
     Interrupt {
         /// The present time.
         at: u64,
-        /// The signal.
         signal: Interrupt,
     },
     /// The record could not be written (a full or read-only disk): nothing further may start.
@@ -96,7 +92,6 @@ impl Interrupt {
 pub enum Action {
     /// Start a try of a step. Its end comes back as [`Event::Finished`], whatever happens.
     Spawn {
-        /// The step.
         step: StepIndex,
         /// The number of the try, from 1.
         attempt: u32,
@@ -107,7 +102,6 @@ pub enum Action {
     /// Have a try of a step executed elsewhere; as [`Action::Spawn`] otherwise. Its limit counts from
     /// [`Event::Began`].
     Send {
-        /// The step.
         step: StepIndex,
         /// The number of the try, from 1.
         attempt: u32,
@@ -116,21 +110,18 @@ pub enum Action {
     },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
     Terminate {
-        /// The step.
         step: StepIndex,
         /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },
     /// End the step's whole tree now (SIGKILL, swept until none is left).
     Kill {
-        /// The step.
         step: StepIndex,
         /// Whether its time was up, which its evidence must then record.
         timed_out: bool,
     },
     /// Send [`Event::Time`] at this time, unless an earlier event comes first.
     WakeAt {
-        /// The time.
         at: u64,
     },
     /// Everything has ended; the report is ready.

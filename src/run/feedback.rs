@@ -39,7 +39,6 @@ pub struct Round<'a> {
     pub caveats: &'a [Caveat],
     /// The number of rounds left.
     pub retries_remaining: u32,
-    /// The run.
     pub run_id: &'a str,
 }
 

@@ -226,7 +226,6 @@ pub enum End {
         coverage: Coverage,
         /// The exit code.
         exit_code: u8,
-        /// The verdict.
         verdict: Verdict,
     },
 }
@@ -234,11 +233,9 @@ pub enum End {
 /// A step, by its run's journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedStep {
-    /// Its command.
     pub command: String,
     /// The sum of its tries' durations, in milliseconds, since it last began anew.
     pub duration_ms: u64,
-    /// Its id.
     pub id: String,
     /// The kind of check, once a try has ended.
     pub kind: Option<Kind>,

@@ -281,7 +281,6 @@ pub struct Circumstances {
     pub require: Require,
     /// The number of rounds that may follow the first one.
     pub retries: u32,
-    /// The run.
     pub run_id: String,
     /// The comparison of the saved plan with the present one, if one was run.
     pub saved_plan: Option<SavedPlan>,

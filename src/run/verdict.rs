@@ -62,7 +62,6 @@ pub struct Judgement {
     pub exit: Exit,
     /// One line for people, safe to show; absent for a plain pass.
     pub reason: Option<String>,
-    /// The verdict.
     pub verdict: Verdict,
 }
 

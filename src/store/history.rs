@@ -97,7 +97,6 @@ pub struct Collected {
 pub struct Logged {
     /// The number of the try, from 1.
     pub attempt: u32,
-    /// The step.
     pub id: String,
     /// Its log, relative to the run's folder; none when it wrote nothing.
     pub log: Option<String>,

@@ -28,7 +28,6 @@ pub enum StoreError {
     /// It is larger than `--max-file` allows.
     #[error("the cached file `{path}` is larger than {}", vplan_base::unit::show_size(*.cap))]
     TooLarge {
-        /// The file.
         path: String,
         /// The limit, in bytes.
         cap: u64,
@@ -36,17 +35,13 @@ pub enum StoreError {
     /// It is a directory, a pipe, a symlink, or the system refuses.
     #[error("the cached file `{path}` cannot be read: {message}")]
     Unreadable {
-        /// The file.
         path: String,
-        /// The reason.
         message: String,
     },
     /// It could not be written.
     #[error("the cache `{path}` cannot be written: {message}")]
     Unwritable {
-        /// The directory.
         path: String,
-        /// The reason.
         message: String,
     },
 }

@@ -293,7 +293,6 @@ impl Columns {
     }
 }
 
-/// The languages.
 pub fn languages() -> &'static [Language] {
     static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
         lines("language")

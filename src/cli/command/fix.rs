@@ -194,7 +194,7 @@ pub(in crate::command) fn fixed(record: &FixRecord, color: bool) -> String {
     text
 }
 
-/// Says how many processes a fix or a fixer left behind.
+/// Returns the number of processes that a fix or a fixer left running.
 pub(in crate::command) fn leaked(number: u32) -> String {
     let left = count(number, "process");
     text_if(number > 0, || format!("    left {left} behind, stopped\n"))

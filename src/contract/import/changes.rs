@@ -24,7 +24,6 @@ use vplan_check::Kind;
 
 /// The block of one import, and what it is about.
 pub(super) struct ImportBlock<'b> {
-    /// Its lines.
     pub(super) changes: &'b Changes,
     /// Where the content of the imported file is put.
     pub(super) scope: &'b Scope,

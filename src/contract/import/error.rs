@@ -14,7 +14,7 @@ vplan_base::codes! {
     pub(super) CHANGE_NOTHING = "change_nothing";
     /// The text after `import` names nothing that can be imported.
     pub IMPORT_SOURCE = "import_source";
-    /// The text after `at` is no directory of the repository.
+    /// The text after `at` is not a directory of the repository.
     pub(super) IMPORT_AT = "import_at";
     /// Files that import each other.
     pub IMPORT_CYCLE = "import_cycle";

@@ -9,9 +9,7 @@ use vplan_base::span::{Place, SourceId};
 /// A file that was read, the contract itself among them.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// Its draft.
     pub draft: Draft,
-    /// Its name.
     pub name: String,
     /// Its path, if it is a file of this repository.
     pub path: Option<RepoPath>,
@@ -38,7 +36,6 @@ impl FileIndex {
 
 /// One use of a file.
 pub(super) struct Use {
-    /// The file.
     pub(super) file: FileIndex,
     /// Where its content is put.
     pub(super) scope: Scope,

@@ -21,7 +21,6 @@ pub(super) struct Scope {
     pub(super) dir: RepoPath,
     /// The same in front of a glob: `apps/web/`, or nothing.
     prefix: String,
-    /// Its number.
     inclusion: InclusionIndex,
     /// The number of conditions that come before its own.
     pub(super) conditions: usize,

@@ -16,7 +16,6 @@ pub enum Source {
     Local(RepoPath),
     /// `std:NAME@VERSION`
     Std {
-        /// Its name.
         name: String,
         /// Its version, from 1.
         version: u32,
@@ -28,7 +27,6 @@ pub enum Source {
 /// What an import names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// A file.
     Source(Source),
     /// `git+URL?ref=NAME#path`: a file of the commit that the lock has for a branch or tag.
     Moving {

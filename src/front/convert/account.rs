@@ -42,11 +42,9 @@ vplan_base::words! {
 /// A part of the file that the contract lacks, or expresses in another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Its weight.
     pub weight: Weight,
     /// The key, or the text there; one line.
     pub what: String,
-    /// Its place.
     pub place: Place,
     /// The reason why it was not converted as it was; one line.
     pub why: String,

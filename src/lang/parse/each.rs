@@ -142,7 +142,7 @@ pub(super) fn each_help(rest: &str) -> String {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads the text behind `each`.
+    /// Reads the text after `each`.
     pub(super) fn each(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
         let span = |text: &str| token::span_of(text, rest);
         let Ok((behind, (names, word))) = self::head(rest.0) else {

@@ -69,7 +69,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The same behind another word, at which a missing argument is reported.
+    /// The same after another word, at which a missing argument is reported.
     pub(super) fn behind(self, keyword: Span) -> Self {
         Self { keyword, ..self }
     }

@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns a text from its first character that is no blank.
+/// Returns a text from its first character that is not a blank.
 fn without_blanks((text, offset): Text<'_>) -> Text<'_> {
     let trimmed = text.trim_start_matches([' ', '\t']);
     (trimmed, offset + text.len() - trimmed.len())

@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the text behind `ready`.
+    /// Reads the text after `ready`.
     pub(super) fn ready(&mut self, head: Head, rest: Text<'a>, parts: &mut Parts<'a>) {
         let Ok((behind, word)) = form(rest.0) else {
             return self.bad_ready(head.keyword, rest, parts);

@@ -8,9 +8,7 @@ use vplan_plan::drift::Difference;
 /// A report with the name that messages use for it.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The file.
     pub name: String,
-    /// The report.
     pub report: Report,
 }
 

@@ -83,7 +83,6 @@ pub enum StoredPass {
     Nothing,
     /// The entry is no pass of this key.
     Damaged,
-    /// A pass.
     Pass(Box<KeptPass>),
 }
 

@@ -34,7 +34,6 @@ const SHARES: usize = 8;
 /// One file, as it was scanned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScannedFile {
-    /// Its fingerprint.
     pub print: Print,
     /// The metadata that shows that it was not written since; for a symlink, that of its target.
     pub stamp: Option<Stamp>,
@@ -50,7 +49,6 @@ pub struct Scan {
 /// A scan, and what was found on its way.
 #[derive(Debug)]
 pub struct Scanned {
-    /// The files.
     pub scan: Scan,
     /// The folders that were listed, with their metadata before.
     pub folders: BTreeMap<RepoPath, Stamp>,

@@ -62,7 +62,6 @@ struct State {
 /// A pass that was found, and who says so.
 #[derive(Debug)]
 pub struct FoundPass {
-    /// The pass.
     pub pass: SharedPass,
     /// The id of the key that signed it.
     pub signed_by: String,

@@ -10,7 +10,6 @@ use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use crate::tool::base_name;
 
-/// The format.
 pub const FORMAT: Format = Format::compiler::<Gcc>("gcc", &[FormatName::Gcc]);
 
 #[derive(Default)]

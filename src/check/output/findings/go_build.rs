@@ -7,7 +7,6 @@ use crate::output::kit::place::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 
-/// The format.
 pub const FORMAT: Format = Format::compiler::<GoBuild>("go-build", &[FormatName::Go]);
 
 /// The reader; also of what `go test` says of a build.

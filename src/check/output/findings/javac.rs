@@ -6,7 +6,6 @@ use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Reading};
 
-/// The format.
 pub const FORMAT: Format = Format::compiler::<Javac>("javac", &[FormatName::Javac]);
 
 #[derive(Default)]

@@ -8,7 +8,6 @@ use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Reading};
 
-/// The format.
 pub const FORMAT: Format =
     Format::compiler::<Msbuild>("msbuild", &[FormatName::Dotnet, FormatName::Msbuild]);
 

@@ -39,7 +39,6 @@ struct Open {
 /// The kind of lines that are coming below a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Its own.
     Head,
     /// Those of a note or a proposal.
     Child,

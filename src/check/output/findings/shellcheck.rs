@@ -6,7 +6,6 @@ use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
 
-/// The format.
 pub const FORMAT: Format = Format::linter::<Shellcheck>("shellcheck", &[FormatName::Shellcheck]);
 
 #[derive(Default)]

@@ -17,7 +17,6 @@ pub struct Blocks {
 /// Maximum number of summaries kept apart.
 const SUMMARIES: usize = 100;
 
-/// A summary.
 #[derive(Clone, Copy, Default)]
 pub struct Block {
     counts: TestCounts,

@@ -65,7 +65,6 @@ impl JsonDocument {
 pub(crate) enum JsonContent<T> {
     /// No text.
     Nothing,
-    /// A document.
     Document(T),
     /// Another text, empty if it was too long, and whether it is a torn document of the tool's.
     Other(String, bool),

@@ -13,7 +13,6 @@ pub enum Node<'a> {
         depth: usize,
         /// Without its namespace.
         name: &'a str,
-        /// Its attributes.
         attributes: Attributes<'a>,
     },
     /// Text within the element that is open.

@@ -75,7 +75,6 @@ struct Run {
 /// In which part of its output a run is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Zone {
-    /// The results.
     #[default]
     Results,
     /// Behind a heading, `failures:` or `successes:`.

@@ -9,7 +9,6 @@ use crate::output::kit::number::count;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
 
-/// The format.
 pub const FORMAT: Format = Format::run::<DotnetTest>(
     "dotnet-test",
     &[FormatName::Dotnet],

@@ -16,7 +16,6 @@ use crate::reading::{
     FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped, fill,
 };
 
-/// The format.
 pub const FORMAT: Format = Format::run::<GoTest>("go-test", &[FormatName::Go], &[], |line| {
     starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
 });

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The format.
 pub const FORMAT: Format =
     Format::run::<GoTestJson>("go-test-json", &[FormatName::Go], &["{\""], |line| {
         starts(line, &["{\""])

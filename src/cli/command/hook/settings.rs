@@ -65,7 +65,7 @@ pub(super) fn look(found: &Value, timeout: u64, subagents: bool) -> Result<bool,
     }
 }
 
-/// The elements of a list: none of what is no list.
+/// The elements of a list; none if the value is not a list.
 fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
