@@ -142,11 +142,14 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
     }
     let operand = operand(words, end, values);
     if row.starts_tools {
-        let tool = words.get(operand).map(|word| name(word))?;
-        let is_tool = |(row, _): (&Row, _)| {
-            matches!(row.class, Class::Tool | Class::Launcher)
+        let own = words.get(operand..).filter(|own| !own.is_empty())?;
+        let tool = name(own.first()?);
+        let values = values_of(tool);
+        let is_tool = |(row, call): (&Row, &Call)| {
+            let is_known = matches!(row.class, Class::Tool | Class::Launcher)
                 || !row.formats.is_empty()
-                || !row.selectors.is_empty()
+                || !row.selectors.is_empty();
+            is_known && matched(call, own, &values).is_some()
         };
         return of(tool).any(is_tool).then_some(Inner::At(operand));
     }

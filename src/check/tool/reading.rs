@@ -104,6 +104,9 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
     if let Some(TaskVerb::Never(reason)) = said.filter(|_| row.verb.by_name) {
         class = Class::Never(reason);
     }
+    if let (Some(""), Some(how)) = (task.as_deref(), row.bare) {
+        class = Class::Setup(how);
+    }
     let verb = match said.filter(|_| row.verb.by_name) {
         Some(TaskVerb::Unclear) => row.verb.kind,
         Some(said) => said.kind(),

@@ -96,6 +96,8 @@ pub struct Row {
     pub(super) task_names: Vec<&'static str>,
     /// Whether each operand is a task.
     pub(super) several: bool,
+    /// How it prepares where no task is named.
+    pub(super) bare: Option<&'static str>,
     /// Whether a plain word after the call may be a tool of the table (`yarn eslint .`).
     pub(super) starts_tools: bool,
     /// The words that precede the command that a launcher starts, after its options.
@@ -541,6 +543,7 @@ fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
         }
         "several" => row.several = true,
         "tools" => row.starts_tools = true,
+        "bare" => row.bare = Some(rest),
         "operands" => row.operands = rest.parse().ok()?,
         "after" => row.after.extend(words()),
         "text" => row.text.extend(words()),
