@@ -145,13 +145,14 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
         let own = words.get(operand..).filter(|own| !own.is_empty())?;
         let tool = name(own.first()?);
         let values = values_of(tool);
-        let is_tool = |(row, call): (&Row, &Call)| {
-            let is_known = matches!(row.class, Class::Tool | Class::Launcher)
+        let is_tool = |(row, _): (&Row, &Call)| {
+            matches!(row.class, Class::Tool | Class::Launcher)
                 || !row.formats.is_empty()
-                || !row.selectors.is_empty();
-            is_known && matched(call, own, &values).is_some()
+                || !row.selectors.is_empty()
         };
-        return of(tool).any(is_tool).then_some(Inner::At(operand));
+        let is_call = |(_, call): (&Row, &Call)| matched(call, own, &values).is_some();
+        let is_known = of(tool).any(is_tool) && of(tool).any(is_call);
+        return is_known.then_some(Inner::At(operand));
     }
     if !row.within.is_empty() {
         let word = words.get(operand)?;

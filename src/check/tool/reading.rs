@@ -177,6 +177,13 @@ fn by_task(words: &[String], at: usize) -> Option<Reading> {
     let plain = task
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c));
+    if matches!(&**task, "version" | "help") {
+        let key = (program.to_owned(), task.clone());
+        return Some(Reading {
+            key,
+            ..Reading::default()
+        });
+    }
     // `./deploy.sh test` deploys.
     let named = Some(task_word(program)).filter(|verb| matches!(verb, TaskVerb::Never(_)));
     let said = named.or(Some(task_word(task)).filter(|_| plain))?;
