@@ -85,7 +85,7 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
 /// A task's name without versions: `py310`, `py3.14` and `py` are one, `node-20` is `node`.
 pub fn without_versions(name: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
-    for part in name.split(['-', ' ']) {
+    for part in name.split(['-', '_', ' ']) {
         let stem = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let is_version = stem.len() < part.len() && !stem.contains(['/', ':', '=', ',']);
         match (is_version, stem) {

@@ -24,6 +24,9 @@ pub(crate) const FOLDERS: &[&str] = &[
 ];
 /// Why a workflow that is called is not read.
 pub(crate) const ELSEWHERE: &str = "a workflow of another repository";
+/// How far a workflow of some changes, and one that comes after a change, is from the usual.
+const NARROW: u32 = 50;
+const AFTERWARDS: u32 = 100;
 /// How deep workflows and actions of the repository call each other.
 const MAX_DEPTH: usize = 3;
 
@@ -59,6 +62,8 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
                 chain: vec![file.clone()],
                 script: Script {
                     job: String::from_utf8_lossy(file.name()).into_owned(),
+                    oddness: u32::from(event == "push") * AFTERWARDS
+                        + u32::from(!paths.is_empty()) * NARROW,
                     paths,
                     ..Script::default()
                 },
@@ -263,8 +268,9 @@ impl Reader<'_> {
                 self.steps(flow, node);
             }
         }
-        if flow.event == "push" && self.sink.take_commits(before, place) {
-            return Err("only a push starts it, and it commits what it makes".to_owned());
+        let release = (flow.event == "push").then(|| self.sink.take_release(before, place, name));
+        if let Some(how) = release.flatten() {
+            return Err(format!("only a push starts it, and it {how}"));
         }
         if !is_here {
             let elsewhere: Vec<String> = elsewhere.into_iter().collect();

@@ -1,6 +1,7 @@
 //! Which checks are kept where there are too many, and in which order they run.
 
 use super::check::Check;
+use super::found::Place;
 use super::listed::listed;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_check::Kind;
@@ -8,16 +9,22 @@ use vplan_check::Kind;
 /// The most checks of a proposal.
 pub const BUDGET: usize = 14;
 
-/// Gives each check the nearest earlier build of its job. `stands` has for each command in the order
-/// of its sources the check into which it was folded, `jobs` the job of each.
-pub fn order(checks: &mut [Check], commands: &[(Option<String>, usize)]) {
-    for (at, (job, own)) in commands.iter().enumerate() {
+/// Gives each check the nearest earlier build of its job. The commands are in the order of their
+/// sources, each with its job, its place, and the check into which it was folded.
+pub fn order(checks: &mut [Check], commands: &[((Option<String>, Place), usize)]) {
+    for (at, ((job, place), own)) in commands.iter().enumerate() {
         if job.is_none() || checks.get(*own).is_none_or(builds_itself) {
             continue;
         }
         let earlier = commands.get(..at).unwrap_or_default().iter().rev();
+        // The same line, and those below it, were run by another cell of a matrix, unless it has both.
+        let mut in_line = true;
+        let mut is_before = |other: &Place| {
+            in_line &= other == place;
+            in_line || other.file != place.file || other.line < place.line
+        };
         let build = earlier
-            .filter(|(other, check)| other == job && check != own)
+            .filter(|((other, line), check)| is_before(line) && other == job && check != own)
             .find(|(_, check)| checks.get(*check).is_some_and(|check| check.is_build));
         if let Some((_, build)) = build
             && !with_needs(checks, [*build]).contains(own)
@@ -44,9 +51,9 @@ pub fn with_needs(checks: &[Check], of: impl IntoIterator<Item = usize>) -> BTre
 /// Whether a tool builds what it verifies by itself, and linters and type checkers, which read only
 /// sources.
 fn builds_itself(check: &Check) -> bool {
-    const SELF: &str = "cargo go gradle gradlew mvn mvnw dotnet swift";
+    const SELF: &str = "cargo go gradle gradlew mix mvn mvnw dotnet swift";
     let program = check.key.tool.split(' ').next().unwrap_or_default();
-    listed(SELF, program) || check.verb == Kind::Lint || check.verb == Kind::Run
+    listed(SELF, program) || program != "cmake" && matches!(check.verb, Kind::Lint | Kind::Run)
 }
 
 /// The places of the checks that are kept, in their order: by turns of verbs, documentation and plain
@@ -83,12 +90,16 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
     ranked.into_iter().map(|(_, at)| at).collect()
 }
 
-/// How many earlier checks have the same tool and verb: the first of each comes first.
+/// How many earlier checks have the same tool and verb, and the same first word of a task's name: the
+/// first of each comes first.
 fn rarity(checks: &[Check], at: usize) -> usize {
-    let work = |check: &Check| (check.key.tool.clone(), check.key.options.clone());
-    let own = checks.get(at).map(work);
+    let family = |check: &Check| {
+        let first = check.key.tool.split(['-', ':', '_']).next();
+        (first.map(str::to_owned), check.key.options.clone())
+    };
+    let own = checks.get(at).map(family);
     let earlier = checks.get(..at).unwrap_or_default().iter();
-    earlier.filter(|check| Some(work(check)) == own).count()
+    earlier.filter(|one| Some(family(one)) == own).count()
 }
 
 #[cfg(test)]
@@ -130,9 +141,7 @@ mod tests {
             of(Kind::Test, "ctest"),
             of(Kind::Lint, "lint"),
         ];
-        let job = Some("a".to_owned());
-        let commands: Vec<_> = (0..4).map(|at| (job.clone(), at)).collect();
-        order(&mut checks, &commands);
+        order(&mut checks, &[0, 1, 2, 3].map(|at| at_line("a", at, at)));
         let needs: Vec<&[usize]> = checks.iter().map(|check| &*check.needs).collect();
         assert_eq!(needs, [&[][..], &[0], &[1], &[]]);
         assert_eq!(
@@ -150,11 +159,32 @@ mod tests {
             one
         };
         let mut checks = vec![build("make a"), build("make b")];
-        let job = |name: &str| Some(name.to_owned());
+        let jobs = [("x", 0, 0), ("x", 1, 1), ("y", 2, 1), ("y", 3, 0)];
         order(
             &mut checks,
-            &[(job("x"), 0), (job("x"), 1), (job("y"), 1), (job("y"), 0)],
+            &jobs.map(|(job, line, at)| at_line(job, line, at)),
         );
         assert!(checks[0].needs.is_empty() && checks[1].needs == [0]);
+    }
+
+    #[test]
+    fn a_check_needs_no_build_of_another_cell() {
+        let mut checks = ["make build-a", "make test-a", "make build-b", "make test-b"].map(check);
+        for (check, verb) in checks.iter_mut().zip([Kind::Compile, Kind::Test].repeat(2)) {
+            (check.verb, check.is_build) = (verb, verb == Kind::Compile);
+        }
+        let lines = [(3, 0), (4, 1), (3, 2), (4, 3)];
+        order(&mut checks, &lines.map(|(line, at)| at_line("x", line, at)));
+        let needs: Vec<&[usize]> = checks.iter().map(|check| &*check.needs).collect();
+        assert_eq!(needs, [&[][..], &[0], &[], &[2]]);
+    }
+
+    fn at_line(job: &str, line: usize, at: usize) -> ((Option<String>, Place), usize) {
+        let line = u32::try_from(line).unwrap_or_default();
+        let place = Place {
+            line,
+            ..Place::default()
+        };
+        ((Some(job.to_owned()), place), at)
     }
 }

@@ -7,6 +7,9 @@ use crate::tree::{DataFile, Tree};
 use crate::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
+use vplan_check::Kind;
+use vplan_check::tool::reading::read;
+use vplan_check::tool::table::{Class, TaskVerb, task_word};
 
 /// What all commands of a script share.
 #[derive(Clone, Debug, Default)]
@@ -77,19 +80,28 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Takes the commands of a job, those from a number on, out again if one of them commits.
-    pub(crate) fn take_commits(&mut self, from: usize, job: &Place) -> bool {
+    /// Takes the commands of a job, those from a number on, out again if it commits what it makes, or
+    /// publishes it and tests nothing. Returns what it does.
+    pub(crate) fn take_release(&mut self, from: usize, job: &Place, name: &str) -> Option<&str> {
+        let own = self.out.found.get(from..).unwrap_or_default();
         let is_git = |found: &SourceCommand| match &*found.words {
             [git, verb, ..] => git == "git" && matches!(&**verb, "commit" | "push"),
             _ => false,
         };
-        let commits = self.out.found.iter().skip(from).any(is_git);
-        if commits {
-            self.out.found.truncate(from);
-            self.read.remove(job);
-            self.index.retain(|_, at| *at < from);
-        }
-        commits
+        let read: Vec<_> = own.iter().filter_map(|one| read(&one.words)).collect();
+        let mut verbs = read.iter().filter_map(|one| one.verb);
+        let verifies = verbs.any(|verb| matches!(verb, Kind::Test | Kind::Lint));
+        let publishes = matches!(task_word(name), TaskVerb::Never(_))
+            || read.iter().any(|one| matches!(one.class, Class::Never(_)));
+        let how = match own.iter().any(is_git) {
+            true => "commits what it makes",
+            false if publishes && !verifies => "publishes or measures",
+            false => return None,
+        };
+        self.out.found.truncate(from);
+        self.read.remove(job);
+        self.index.retain(|_, at| *at < from);
+        Some(how)
     }
 
     /// Reads a file; why it cannot be is noted.

@@ -38,8 +38,9 @@ fn found(reading: &Reading) -> Vec<String> {
             Ending::Background => out.push_str(" [&]"),
             Ending::TreeCompared => out.push_str(" [tree]"),
         }
-        if found.oddness > 0 {
-            out.push_str(&format!(" ~{}", found.oddness));
+        match found.oddness % NARROW {
+            0 => {}
+            odd => out.push_str(&format!(" ~{odd}")),
         }
         out
     };
