@@ -191,7 +191,8 @@ impl<'t> Walk<'t> {
     /// they cannot fail.
     fn fallback(&mut self, chain: usize, item: &Range<usize>, previous: Range<usize>) {
         let text = self.raw(item.clone());
-        if self.condition || self.raw(previous) == text || self.fails(item.clone()) {
+        let again = text.contains(&self.raw(previous));
+        if self.condition || again || self.fails(item.clone()) {
             return;
         }
         for command in self.out.commands.iter_mut().skip(chain) {
@@ -288,7 +289,8 @@ impl<'t> Walk<'t> {
                 passes
             }
             word @ ("if" | "for" | "select" | "while" | "until") => {
-                let unsure = std::mem::replace(&mut self.unsure, true);
+                let unsure = self.unsure;
+                self.unsure |= word != "if";
                 match word {
                     "if" => self.branches(),
                     _ => self.repeated(start),
@@ -319,25 +321,76 @@ impl<'t> Walk<'t> {
         false
     }
 
-    /// Reads all branches of `if`.
+    /// Reads the branches of `if` that may run.
     fn branches(&mut self) {
         let fails = self.fails(self.at..self.end(PIPE_ENDS));
-        while self.take("if") || self.take("elif") {
-            let start = self.out.commands.len();
-            let was = std::mem::replace(&mut self.condition, true);
-            self.list();
-            self.condition = was;
-            let conditions = self.out.commands.iter_mut().skip(start);
-            for command in conditions.filter(|_| !fails) {
-                command.ending = Ending::Ignored("it only decides what runs next".to_owned());
+        let unsure = self.unsure;
+        // Whether an earlier branch may run, and whether one does.
+        let (mut may, mut does) = (false, false);
+        loop {
+            let has_condition = self.take("if") || self.take("elif");
+            if !has_condition && !self.take("else") {
+                break;
             }
-            self.take("then");
+            let known = if has_condition {
+                self.compared()
+            } else {
+                Some(true)
+            };
+            if has_condition {
+                self.unsure = true;
+                let start = self.out.commands.len();
+                let was = std::mem::replace(&mut self.condition, true);
+                self.list();
+                self.condition = was;
+                let conditions = self.out.commands.iter_mut().skip(start);
+                for command in conditions.filter(|_| !fails) {
+                    command.ending = Ending::Ignored("it only decides what runs next".to_owned());
+                }
+                self.take("then");
+            }
+            let (commands, sets) = (self.out.commands.len(), self.out.sets.len());
+            let scope = self.scope.clone();
+            self.unsure = unsure || may || known.is_none();
             self.list();
-        }
-        if self.take("else") {
-            self.list();
+            if does || known == Some(false) {
+                self.out.commands.truncate(commands);
+                self.out.sets.truncate(sets);
+                self.scope = scope;
+            }
+            may |= known.is_none();
+            does |= known == Some(true);
         }
         self.take("fi");
+    }
+
+    /// Whether the comparison that comes next holds, where it is of two texts that are known.
+    fn compared(&self) -> Option<bool> {
+        let end = self.end(&[";", "\n", "&&", "||"]);
+        let is_alone = matches!(self.tokens.get(end)?.raw, ";" | "\n");
+        let words: Vec<&str> = self
+            .tokens
+            .get(self.at..end)?
+            .iter()
+            .map(|t| t.raw)
+            .collect();
+        let ["[" | "[[", left, sign, right, _] = words[..] else {
+            return None;
+        };
+        let (Value::Known(left), Value::Known(right)) =
+            (self.scope.joined(left), self.scope.joined(right))
+        else {
+            return None;
+        };
+        // A variable that nothing here sets may be set elsewhere.
+        if !is_alone || left.is_empty() || right.is_empty() || right.contains('*') {
+            return None;
+        }
+        match sign {
+            "=" | "==" => Some(left == right),
+            "!=" => Some(left != right),
+            _ => None,
+        }
     }
 
     /// Reads the commands of a loop, which are no checks.

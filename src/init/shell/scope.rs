@@ -137,7 +137,7 @@ impl Scope {
     }
 
     /// The text of a word that is one value; unset variables are empty.
-    fn joined(&self, word: &str) -> Value {
+    pub(super) fn joined(&self, word: &str) -> Value {
         let mut all = String::new();
         for part in self.parts(word, false) {
             match part.value {
