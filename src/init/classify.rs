@@ -3,19 +3,19 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::check::{Check, Class, Key};
-use super::found::{Ending, Place, SourceCommand};
+use super::found::{Ending, Origin, Place, SourceCommand};
 use super::listed::listed;
 use super::shell::{self, Scope};
 use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
 use super::tree::{Keys as _, Tree};
-use super::{fold, hooks};
+use super::{body, fold, hooks};
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
 use vplan_check::tool::reading::{Reading, read};
 use vplan_check::tool::table::{Class as Row, TaskVerb, kept, task_word};
-use vplan_check::tool::{Form, layers};
+use vplan_check::tool::{Form, layers, name, started};
 
 /// Classifies a command.
 pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
@@ -117,6 +117,17 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let (words, shell) = deciding(&found.words);
     let reading = read_with(&words, &found.dir, tree)?;
     let (program, subcommand) = &reading.key;
+    if let ("tox", "", Some(list)) = (&**program, &**subcommand, found.env.get("TOXENV")) {
+        let mut named = found.clone();
+        let words = &mut named.words;
+        let end = words
+            .iter()
+            .position(|word| word == "--")
+            .unwrap_or(words.len());
+        words.splice(end..end, ["-e".to_owned(), list.clone()]);
+        named.env.remove("TOXENV");
+        return classified(&named, tree);
+    }
     if let ("tox", Some(unknown)) = (&**program, &found.unknown)
         && let Some(tasks) = tasks::of_program(tree, program, &found.dir)
         && let Some(words) = tasks::tox::resolved(&tasks.all, &found.words, unknown)
@@ -250,6 +261,10 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
     let starts_hooks =
         |step: &Step| step.is(|reading| hooks_of(reading, &step.found.words).is_some());
     let has_hooks = steps.iter().any(starts_hooks);
+    let prints = |step: &Step| step.is(|r| r.class == Row::Plumbing && !r.key.1.is_empty());
+    if !steps.is_empty() && steps.iter().all(prints) {
+        return one.out("its recipe verifies nothing");
+    }
     let is_work = |step: &Step| !step.is(|reading| reading.class == Row::Plumbing);
     let work: Vec<Step> = steps.into_iter().filter(is_work).collect();
     let parts = work.iter().map(|step| {
@@ -282,19 +297,26 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
         ("make" | "gmake", "check") => TaskVerb::Unclear,
         (_, name) => task_word(name),
     };
-    let by_make = (reading.key.0 == "make" && name.ends_with("check")).then_some(Kind::Test);
+    let of_make = reading.key.0 == "make" && name.ends_with("check");
+    let is_plain = name == "check" || task_word(name) == TaskVerb::Unclear;
+    let by_make = (of_make && is_plain).then_some(Kind::Test);
+    let has = |verb: &Kind| work.iter().any(|step| step.is(|r| r.verb == Some(*verb)));
+    let by_tools = [Kind::Test, Kind::Lint, Kind::Compile]
+        .into_iter()
+        .find(has);
+    let is_known = |step: &Step| step.is(|r| r.class == Row::Tool && r.verb.is_some());
     let verb = match (said, reading.verb) {
+        // A name that says test is trusted less than a recipe of known tools.
+        (TaskVerb::Test, _) if work.iter().all(is_known) => by_make.or(by_tools).or(reading.verb),
         (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, verb @ Some(_)) => by_make.or(verb),
         (TaskVerb::Writes, _) if one.unchanged => Some(one.verb),
         (TaskVerb::Writes | TaskVerb::Idle, _) => {
             return one.out(&by_name(said).unwrap_or_default());
         }
         _ => {
-            let of = |verb: &Kind| work.iter().any(|step| step.is(|r| r.verb == Some(*verb)));
-            let verb = [Kind::Test, Kind::Lint, Kind::Compile].into_iter().find(of);
             // A name such as `ci` counts where its step says so, or a tool is known in it.
             let label = task_word(&found.label).kind();
-            let verb = verb.or(label).or(by_make).or(reading.verb);
+            let verb = by_tools.or(label).or(by_make).or(reading.verb);
             // Names that have two meanings.
             let usual = match name {
                 "check" => Some(Kind::Test),
@@ -434,12 +456,16 @@ fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
     let mut words = subcommand.split(|c: char| !c.is_alphanumeric());
     let named = words.any(|word| listed("build compile configure bootstrap", word));
     let tests = verb.is_some_and(|verb| verb != Kind::Compile);
-    !tests && (listed(MAKERS, program) || verb == Some(Kind::Compile) && named)
+    let is_target = program == "cmake" && !subcommand.is_empty();
+    !tests && !is_target && (listed(MAKERS, program) || verb == Some(Kind::Compile) && named)
 }
 
 /// Interpreters and shells that run a script.
 const INTERPRETERS: &str = "\
     bash sh zsh python python3 node ruby perl php tsx ts-node bun pwsh env uv run";
+
+/// Why a script is no check of which nothing is known.
+const UNCLEAR: &str = "a script whose name does not say what it does";
 
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
 fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
@@ -455,7 +481,11 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let at = words.iter().take_while(runs).count();
     let path = tracked(words.get(at)?)?;
     let file = String::from_utf8_lossy(path.name()).into_owned();
-    let stem = file.split('.').next().unwrap_or_default().to_owned();
+    let shown = file.trim_start_matches('.');
+    let stem = shown
+        .rsplit_once('.')
+        .map_or(shown, |(stem, _)| stem)
+        .to_owned();
     let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
     let plain = |word: &&String| word.chars().all(is_plain) && !word.starts_with('-');
     let arguments: Vec<String> = words.iter().skip(at + 1).filter(plain).cloned().collect();
@@ -469,20 +499,38 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
             all.find(|verb| *verb != TaskVerb::Unclear).unwrap_or(asked)
         }
     };
-    // Most scripts of hooks rewrite: one must say that it tests or lints.
-    let said = match said {
-        TaskVerb::Test | TaskVerb::Lint => said,
-        _ if hooks::is_file(&found.place.file) => TaskVerb::Unclear,
-        said => said,
+    let of_hook = hooks::is_file(&found.place.file);
+    let is_shell = |text: &&String| {
+        let first = text.lines().next().unwrap_or_default();
+        listed("*.sh *.bash", &file) || first.starts_with("#!") && first.contains("sh")
+    };
+    let text = tree.texts.get(&path).filter(is_shell);
+    let body = text.map_or(Err(None), |text| body::verb(text));
+    // What CI starts plainly, and of which nothing bad is known, is trusted.
+    let is_trusted = found.origin == Origin::Ci && !of_hook && !found.text.contains(['>', '|']);
+    let verb = match (said, body) {
+        (TaskVerb::Test | TaskVerb::Lint, _) => said.kind().ok_or(String::new()),
+        // Most scripts of hooks rewrite: one must say that it tests or lints.
+        _ if of_hook => Err(UNCLEAR.to_owned()),
+        (TaskVerb::Unclear | TaskVerb::Idle, Ok(verb)) => Ok(verb),
+        (TaskVerb::Unclear | TaskVerb::Compile, Err(Some(why))) => Err(why.to_owned()),
+        (TaskVerb::Unclear, Err(None)) if is_trusted => Ok(Kind::Run),
+        (TaskVerb::Unclear, Err(None)) => Err(UNCLEAR.to_owned()),
+        _ => said.kind().ok_or_else(|| by_name(said).unwrap_or_default()),
     };
     let is_unclear = task_word(&stem) == TaskVerb::Unclear;
     let first = arguments.first().filter(|_| is_unclear);
     let unchanged = found.ending == Ending::TreeCompared;
-    if let Some(why) = by_name(said).filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
-        return Some(blank(found).out(&why));
-    }
-    let verb = said.kind().unwrap_or_default();
+    let verb = match verb {
+        Err(why) if !unchanged || matches!(said, TaskVerb::Never(_)) => {
+            return Some(blank(found).out(&why));
+        }
+        verb => verb.unwrap_or_default(),
+    };
     let mut one = named(found, verb, first.unwrap_or(&stem), path.to_string());
+    if verb == Kind::Run && !unchanged {
+        one.notes.push("nothing says what it does".to_owned());
+    }
     one.unchanged = unchanged;
     one.is_build = verb == Kind::Compile;
     // A script is often named by the tool that it starts.

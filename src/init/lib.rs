@@ -9,6 +9,7 @@
 
 pub mod account;
 mod actions;
+mod body;
 pub mod check;
 mod circleci;
 mod classify;

@@ -275,14 +275,18 @@ impl Maker {
 
     fn close(self, tree: &Tree, title: &str, budget: usize) -> Proposal {
         let jobs = self.all.iter().map(|check| &check.found);
-        let jobs: Vec<_> = jobs.map(|one| (one.job.clone(), one.place.clone())).collect();
+        let jobs: Vec<_> = jobs
+            .map(|one| (one.job.clone(), one.place.clone()))
+            .collect();
         let mut account = self.account;
         // What another cell of a matrix proposes is covered.
         let program = |text: &str| text.split_whitespace().next().map(str::to_owned);
         let is_same = |found: &SourceCommand, left: &Uncovered| {
             found.place == left.place && program(&found.text) == program(&left.text)
         };
-        account.left.retain(|left| !self.all.iter().any(|check| is_same(&check.found, left)));
+        account
+            .left
+            .retain(|left| !self.all.iter().any(|check| is_same(&check.found, left)));
         let (mut checks, folded, stands) = fold::fold(self.all);
         account.folded = folded;
         let commands: Vec<_> = jobs.into_iter().zip(stands).collect();

@@ -280,6 +280,16 @@ pub fn may_declare(file: &RepoPath) -> bool {
     listed(NAMES, name) || listed(PATHS, path)
 }
 
+/// Whether a tracked file may be a script whose tools say what it does.
+#[must_use]
+pub fn is_script(file: &RepoPath) -> bool {
+    const FOLDERS: &str = "bin build ci .ci dev .github hack script scripts tools";
+    let folder = file.folder();
+    let is_named = |ending: &[u8]| file.name().ends_with(ending);
+    let in_folder = std::str::from_utf8(folder.name()).is_ok_and(|name| listed(FOLDERS, name));
+    is_named(b".sh") || is_named(b".bash") || in_folder && !file.name().contains(&b'.')
+}
+
 /// Whether a tracked file is prose by its name: documentation or a licence.
 pub fn is_prose(file: &RepoPath) -> bool {
     const PLAIN: &str = "LICENSE* LICENCE* COPYING* NOTICE* AUTHORS*";

@@ -6,7 +6,7 @@ use std::path::Path;
 use vplan_base::path::RepoPath;
 use vplan_git::Git;
 use vplan_git::refs::{Refs, Target};
-use vplan_init::tree::{Tree, may_declare};
+use vplan_init::tree::{Tree, is_script, may_declare};
 use vplan_os::files::beneath::{Beneath, ReadError};
 
 /// Size limit of a file, in bytes.
@@ -45,9 +45,16 @@ pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
         files,
         ..Tree::default()
     };
-    let mut wanted: Vec<&RepoPath> = tree.files.iter().filter(|f| may_declare(f)).collect();
-    wanted.sort_by_key(|file| (file.segments().count(), *file));
+    let wanted = tree.files.iter();
+    let wanted = wanted.filter(|file| may_declare(file) || is_script(file));
+    let rank = |file: &RepoPath| (!may_declare(file), file.segments().count());
+    let mut wanted: Vec<&RepoPath> = wanted.collect();
+    wanted.sort_by_key(|file| (rank(file), *file));
     for (index, file) in wanted.into_iter().enumerate() {
+        // A script that is not read is known by its name only.
+        if !may_declare(file) && index >= MAX_DECLARING {
+            break;
+        }
         if index >= MAX_DECLARING {
             let why = format!("more than {MAX_DECLARING} files declare something");
             tree.unread.insert(file.clone(), why);
@@ -58,6 +65,7 @@ pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
                 Ok(text) => {
                     tree.texts.insert(file.clone(), text);
                 }
+                Err(_) if !may_declare(file) => {}
                 Err(_) => {
                     tree.unread
                         .insert(file.clone(), "it is no UTF-8".to_owned());
@@ -65,6 +73,7 @@ pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
             },
             // Deleted in the work tree.
             Err(ReadError::Missing) => {}
+            Err(_) if !may_declare(file) => {}
             Err(error) => {
                 tree.unread.insert(file.clone(), error.to_string());
             }

@@ -231,14 +231,18 @@ pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, Str
 /// The words of a command with a part of an environment that only CI knows: it is the Python that is
 /// there, where a default environment has the other factors.
 pub(crate) fn resolved(all: &[Task], words: &[String], unknown: &str) -> Option<Vec<String>> {
-    let value = option(words, &["-e", "--env"]).filter(|value| value.contains(unknown))?;
+    let value = option(words, &["-e", "--env", "-f"]).filter(|value| value.contains(unknown))?;
     let value = value.replace(unknown, "py");
     let has =
         |name: &String, factor: &str| factor == "py" || name.split('-').any(|own| own == factor);
     let mut default = all.last()?.needs.iter();
     default.find(|name| value.split('-').all(|factor| has(name, factor)))?;
-    let words = words.iter().map(|word| word.replace(unknown, "py"));
-    let words: Vec<String> = words.collect();
+    // Factors select several environments, and that Python none of those with a version.
+    let known = |word: &String| match &**word {
+        "-f" => "-e".to_owned(),
+        word => word.replace(unknown, "py"),
+    };
+    let words: Vec<String> = words.iter().map(known).collect();
     let is_known = |word: &String| !word.contains('$');
     words.iter().all(is_known).then_some(words)
 }

@@ -1,0 +1,95 @@
+//! What a shell script does, by the programs that it starts: one level deep, in whatever shape of the
+//! language, so that no part of it is left unread.
+
+use super::listed::listed;
+use super::source::words_of;
+use vplan_check::Kind;
+use vplan_check::tool::Form;
+use vplan_check::tool::reading::{Reading, read};
+use vplan_check::tool::table::Class;
+
+/// Words in front of a command, and what a script tells the CI system with.
+const KEYWORDS: &str = "if then elif else do while until ! time { && ||";
+const TELLS: [&str; 4] = [
+    "GITHUB_ENV",
+    "GITHUB_OUTPUT",
+    "GITHUB_PATH",
+    "GITHUB_STEP_SUMMARY",
+];
+
+/// What the tools of a script verify; the error is why it is no check, nothing where that is not known.
+pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
+    let text = text.replace("\\\n", " ");
+    let code: Vec<&str> = text.lines().map(str::trim).collect();
+    let code = code.iter().filter(|line| !line.starts_with('#'));
+    let parts = code.flat_map(|line| line.split(['(', ')', '`', '|', ';', '&']));
+    let read = parts.filter_map(|part| {
+        let mut words = words_of(part);
+        words.retain(|word| !listed(KEYWORDS, word));
+        read(&words)
+    });
+    let read: Vec<Reading> = read.collect();
+    let compares = text.contains("git diff") || text.contains("git status");
+    let writes = |one: &Reading| {
+        matches!(one.class, Class::Tool) && !matches!(one.form, Form::AsWritten(_)) && !compares
+    };
+    let verifies = |one: &&Reading| matches!(one.class, Class::Tool | Class::Task);
+    let has = |verb: &Kind| {
+        read.iter()
+            .filter(verifies)
+            .any(|one| one.verb == Some(*verb))
+    };
+    let reason = |one: &Reading| match one.class {
+        Class::Never(why) | Class::Service(why) | Class::Setup(why) => Some(why),
+        _ => None,
+    };
+    match [Kind::Test, Kind::Lint, Kind::Compile, Kind::Run]
+        .into_iter()
+        .find(has)
+    {
+        Some(_) if read.iter().any(writes) => Err(Some("it writes or generates files")),
+        Some(verb) => Ok(verb),
+        None if TELLS.iter().any(|name| text.contains(name)) => Err(Some("it tells CI something")),
+        None => Err(read.iter().find_map(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verb;
+    use vplan_check::Kind;
+
+    #[test]
+    fn scripts_by_the_tools_that_they_start() {
+        let compared = "go generate ./...\nif [ -n \"$(git status -s)\" ]; then exit 1; fi\n";
+        for (text, want) in [
+            ("set -e\ngo vet ./...\n", Ok(Kind::Lint)),
+            ("f() {\n  cargo \\\n    miri test\n}\nf\n", Ok(Kind::Test)),
+            (
+                "if [ -n \"$(gofmt -l .)\" ]; then\n  exit 1\nfi\n",
+                Ok(Kind::Lint),
+            ),
+            (
+                "for x in a b; do ! tsc -p $x || exit 1; done\n",
+                Ok(Kind::Compile),
+            ),
+            (compared, Ok(Kind::Lint)),
+            (
+                "go generate ./...\n",
+                Err(Some("it writes or generates files")),
+            ),
+            ("# cargo test\npip install x\n", Err(Some("installs"))),
+            (
+                "x=\"$(curl -s y | jq .z)\"\n",
+                Err(Some("reaches the network, or changes git's state")),
+            ),
+            (
+                "echo \"a=b\" >> \"$GITHUB_OUTPUT\"\n",
+                Err(Some("it tells CI something")),
+            ),
+            ("./frobnicate\n", Err(None)),
+        ] {
+            assert_eq!(verb(text), want, "{text}");
+        }
+    }
+}
