@@ -24,7 +24,7 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
         return blank(found).out(why);
     }
     let one = classified(found, tree).or_else(|| script(found, tree));
-    let one = one.or_else(|| built(found));
+    let one = one.or_else(|| unknown(found));
     let mut one = one.unwrap_or_else(|| blank(found).out("not a known tool"));
     if !matches!(one.class, Class::Check | Class::Instead(_)) {
         return one;
@@ -40,6 +40,18 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
     };
     if let Some(why) = why {
         one.class = Class::Out(why);
+    }
+    // `cd out && cmake ..`: what is made outside of the sources has a folder of its own.
+    let words = &one.found.words;
+    if one.is_build
+        && !tree.has_folder(&found.dir)
+        && words.iter().any(|word| word.starts_with(".."))
+    {
+        let spelled: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let dir = quoted(&found.dir.to_string());
+        let text = format!("mkdir -p {dir} && cd {dir} && {}", spelled.join(" "));
+        one.found.words = ["sh", "-c", &text].map(str::to_owned).to_vec();
+        one.found.dir = RepoPath::root();
     }
     one
 }
@@ -261,6 +273,13 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
     let starts_hooks =
         |step: &Step| step.is(|reading| hooks_of(reading, &step.found.words).is_some());
     let has_hooks = steps.iter().any(starts_hooks);
+    let is_known = |step: &Step| {
+        let runs = |r: &Reading| listed(INTERPRETERS, &r.key.0);
+        step.is(|r| {
+            r.class == Row::Tool && r.verb.is_some() || r.class == Row::Plumbing && !runs(r)
+        })
+    };
+    let is_known = steps.iter().all(is_known);
     let prints = |step: &Step| step.is(|r| r.class == Row::Plumbing && !r.key.1.is_empty());
     if !steps.is_empty() && steps.iter().all(prints) {
         return one.out("its recipe verifies nothing");
@@ -304,10 +323,9 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
     let by_tools = [Kind::Test, Kind::Lint, Kind::Compile]
         .into_iter()
         .find(has);
-    let is_known = |step: &Step| step.is(|r| r.class == Row::Tool && r.verb.is_some());
     let verb = match (said, reading.verb) {
         // A name that says test is trusted less than a recipe of known tools.
-        (TaskVerb::Test, _) if work.iter().all(is_known) => by_make.or(by_tools).or(reading.verb),
+        (TaskVerb::Test, _) if is_known => by_make.or(by_tools).or(reading.verb),
         (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, verb @ Some(_)) => by_make.or(verb),
         (TaskVerb::Writes, _) if one.unchanged => Some(one.verb),
         (TaskVerb::Writes | TaskVerb::Idle, _) => {
@@ -464,9 +482,6 @@ fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
 const INTERPRETERS: &str = "\
     bash sh zsh python python3 node ruby perl php tsx ts-node bun pwsh env uv run";
 
-/// Why a script is no check of which nothing is known.
-const UNCLEAR: &str = "a script whose name does not say what it does";
-
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
 fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let (words, _) = deciding(&found.words);
@@ -500,33 +515,33 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         }
     };
     let of_hook = hooks::is_file(&found.place.file);
-    let is_shell = |text: &&String| {
+    let is_shell = |text: &String| {
         let first = text.lines().next().unwrap_or_default();
         listed("*.sh *.bash", &file) || first.starts_with("#!") && first.contains("sh")
     };
-    let text = tree.texts.get(&path).filter(is_shell);
+    let text = tree
+        .texts
+        .get(&path)
+        .filter(|text| !of_hook && is_shell(text));
     let body = text.map_or(Err(None), |text| body::verb(text));
     // What CI starts plainly, and of which nothing bad is known, is trusted.
     let is_trusted = found.origin == Origin::Ci && !of_hook && !found.text.contains(['>', '|']);
-    let verb = match (said, body) {
-        (TaskVerb::Test | TaskVerb::Lint, _) => said.kind().ok_or(String::new()),
+    let (verb, why) = match (said, body) {
+        (TaskVerb::Test | TaskVerb::Lint, _) => (said.kind(), None),
         // Most scripts of hooks rewrite: one must say that it tests or lints.
-        _ if of_hook => Err(UNCLEAR.to_owned()),
-        (TaskVerb::Unclear | TaskVerb::Idle, Ok(verb)) => Ok(verb),
-        (TaskVerb::Unclear | TaskVerb::Compile, Err(Some(why))) => Err(why.to_owned()),
-        (TaskVerb::Unclear, Err(None)) if is_trusted => Ok(Kind::Run),
-        (TaskVerb::Unclear, Err(None)) => Err(UNCLEAR.to_owned()),
-        _ => said.kind().ok_or_else(|| by_name(said).unwrap_or_default()),
+        _ if of_hook => (None, by_name(TaskVerb::Unclear)),
+        (TaskVerb::Unclear | TaskVerb::Idle, Ok(verb)) => (Some(verb), None),
+        (TaskVerb::Unclear | TaskVerb::Compile, Err(Some(why))) => (None, Some(why.to_owned())),
+        (TaskVerb::Unclear, Err(None)) if is_trusted => (Some(Kind::Run), None),
+        _ => (said.kind(), by_name(said)),
     };
     let is_unclear = task_word(&stem) == TaskVerb::Unclear;
     let first = arguments.first().filter(|_| is_unclear);
     let unchanged = found.ending == Ending::TreeCompared;
-    let verb = match verb {
-        Err(why) if !unchanged || matches!(said, TaskVerb::Never(_)) => {
-            return Some(blank(found).out(&why));
-        }
-        verb => verb.unwrap_or_default(),
-    };
+    if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
+        return Some(blank(found).out(&why));
+    }
+    let verb = verb.unwrap_or_default();
     let mut one = named(found, verb, first.unwrap_or(&stem), path.to_string());
     if verb == Kind::Run && !unchanged {
         one.notes.push("nothing says what it does".to_owned());
@@ -557,14 +572,31 @@ fn named(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
     }
 }
 
-/// A program that was built before, whose name says that it tests.
-fn built(found: &SourceCommand) -> Option<Check> {
+/// A program that is not known, which CI starts: one that was built before, whose name says that it tests,
+/// or one that the project installs, whose words say nothing bad.
+fn unknown(found: &SourceCommand) -> Option<Check> {
+    const STARTERS: &str = "\
+        bundle bunx composer npm npx pdm pipenv pixi pnpm poetry python python3 rye uv uvx yarn";
     let (words, _) = deciding(&found.words);
-    let mut words = words.iter();
-    let path = words.find(|word| !word.contains('=') && *word != "env")?;
-    let (_, name) = path.rsplit_once('/')?;
-    let tests = !path.starts_with('/') && task_word(name) == TaskVerb::Test;
-    tests.then(|| named(found, Kind::Test, name, path.clone()))
+    let at = started(&words).at();
+    let (program, rest) = words.get(at..)?.split_first()?;
+    let (folder, file) = program.rsplit_once('/').unwrap_or(("/", program));
+    let is_built = !folder.starts_with('/') && task_word(file) == TaskVerb::Test;
+    let texts = [program, &found.label].into_iter().chain(rest);
+    let said: Vec<TaskVerb> = texts.map(|text| task_word(text)).collect();
+    let is_bad = |said| matches!(said, TaskVerb::Never(_) | TaskVerb::Writes | TaskVerb::Idle);
+    let is_installed = found.origin == Origin::Ci
+        && words
+            .iter()
+            .take(at)
+            .any(|word| listed(STARTERS, name(word)))
+        && !said.iter().copied().any(is_bad);
+    let verb = said.iter().find_map(|said| said.kind());
+    let verb = verb.unwrap_or(Kind::Run);
+    let verb = if is_built { Kind::Test } else { verb };
+    let mut one = named(found, verb, name(program), name(program).to_owned());
+    one.key.operands = rest.to_vec();
+    (is_built || is_installed).then_some(one)
 }
 
 /// The key of a command.
@@ -577,7 +609,7 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
     };
     // The folders of builds differ by cell of a matrix; one job's chain stays.
     let builds = listed("cmake ctest meson ninja", program);
-    if builds && !tree.has_folder(&found.dir) {
+    if builds && program != "ninja" && !tree.has_folder(&found.dir) {
         key.dir = RepoPath::root();
     }
     // A phase of Maven and a task such as `check` contain the tests of the earlier ones.

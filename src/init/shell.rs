@@ -325,19 +325,12 @@ impl<'t> Walk<'t> {
     fn branches(&mut self) {
         let fails = self.fails(self.at..self.end(PIPE_ENDS));
         let unsure = self.unsure;
-        // Whether an earlier branch may run, and whether one does.
-        let (mut may, mut does) = (false, false);
+        // Whether an earlier branch runs.
+        let mut before = Some(false);
         loop {
-            let has_condition = self.take("if") || self.take("elif");
-            if !has_condition && !self.take("else") {
-                break;
-            }
-            let known = if has_condition {
-                self.compared()
-            } else {
-                Some(true)
-            };
-            if has_condition {
+            let mut holds = Some(true);
+            if self.take("if") || self.take("elif") {
+                holds = self.compared();
                 self.unsure = true;
                 let start = self.out.commands.len();
                 let was = std::mem::replace(&mut self.condition, true);
@@ -348,47 +341,42 @@ impl<'t> Walk<'t> {
                     command.ending = Ending::Ignored("it only decides what runs next".to_owned());
                 }
                 self.take("then");
+            } else if !self.take("else") {
+                break;
             }
-            let (commands, sets) = (self.out.commands.len(), self.out.sets.len());
-            let scope = self.scope.clone();
-            self.unsure = unsure || may || known.is_none();
+            let was = (self.scope.clone(), self.out.commands.len());
+            self.unsure = unsure || before.is_none() || holds.is_none();
             self.list();
-            if does || known == Some(false) {
-                self.out.commands.truncate(commands);
-                self.out.sets.truncate(sets);
-                self.scope = scope;
+            if before == Some(true) || holds == Some(false) {
+                self.out.commands.truncate(was.1);
+                self.scope = was.0;
             }
-            may |= known.is_none();
-            does |= known == Some(true);
+            before = match (before, holds) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => before,
+                _ => None,
+            };
         }
         self.take("fi");
     }
 
-    /// Whether the comparison that comes next holds, where it is of two texts that are known.
+    /// Whether the comparison that comes next holds, where it is all that decides, of two known texts.
     fn compared(&self) -> Option<bool> {
-        let end = self.end(&[";", "\n", "&&", "||"]);
-        let is_alone = matches!(self.tokens.get(end)?.raw, ";" | "\n");
-        let words: Vec<&str> = self
-            .tokens
-            .get(self.at..end)?
-            .iter()
-            .map(|t| t.raw)
-            .collect();
-        let ["[" | "[[", left, sign, right, _] = words[..] else {
+        let end = self.end(PIPE_ENDS);
+        let part = self.tokens.get(self.at..=end)?;
+        let words: Vec<&str> = part.iter().map(|token| token.raw).collect();
+        let ["[" | "[[", left, sign, right, _, ";" | "\n"] = words[..] else {
             return None;
         };
-        let (Value::Known(left), Value::Known(right)) =
-            (self.scope.joined(left), self.scope.joined(right))
-        else {
-            return None;
+        let text = |word| match self.scope.joined(word) {
+            // A variable that nothing here sets may be set elsewhere.
+            Value::Known(text) if !text.is_empty() && !text.contains('*') => Some(text),
+            _ => None,
         };
-        // A variable that nothing here sets may be set elsewhere.
-        if !is_alone || left.is_empty() || right.is_empty() || right.contains('*') {
-            return None;
-        }
+        let is_equal = text(left)? == text(right)?;
         match sign {
-            "=" | "==" => Some(left == right),
-            "!=" => Some(left != right),
+            "=" | "==" => Some(is_equal),
+            "!=" => Some(!is_equal),
             _ => None,
         }
     }
@@ -640,12 +628,17 @@ fn compares_tree(text: &str) -> bool {
             .any(|change| change == value.trim_matches('"'))
 }
 
-/// The words of the first command whose output is put in, if it verifies something.
+/// The words of the first command whose output is put in, if it may verify something.
 fn verifying(inner: &str) -> Option<Vec<String>> {
     let first = inner.split(['|', ';', '&', ')']).next()?.split_whitespace();
     let words: Vec<String> = first.map(str::to_owned).collect();
-    let reading = vplan_check::tool::reading::read(&words)?;
-    (matches!(reading.class, Class::Tool | Class::Task) && reading.verb.is_some()).then_some(words)
+    let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphabetic());
+    let verifies = match vplan_check::tool::reading::read(&words) {
+        Some(one) => matches!(one.class, Class::Tool | Class::Task) && one.verb.is_some(),
+        // What is not known is said.
+        None => words.len() > 1 && words.first().is_some_and(is_name),
+    };
+    verifies.then_some(words)
 }
 
 #[cfg(test)]

@@ -162,19 +162,72 @@ fn scripts_by_their_names() {
         ("ci/run-tests.sh", ""),
         ("ci/go.sh", ""),
         ("ci/deploy.sh", ""),
+        (".ci.vet.sh", "set -e\ngo vet ./...\n"),
+        ("ci/careful", "#!/bin/bash\ncargo careful test\n"),
+        ("ci/fetch.sh", "curl -sSf https://example.com/x | sh\n"),
     ]);
     compare(
         &tree,
         &[
             ("./ci/run-tests.sh", "test run-tests: ./ci/run-tests.sh"),
             ("bash ci/go.sh lint", "lint lint: bash ci/go.sh lint"),
+            ("./.ci.vet.sh", "lint ci.vet: ./.ci.vet.sh"),
+            ("ci/careful", "test careful: ci/careful"),
+            ("ci/go.sh", "run go: ci/go.sh"),
+            (
+                "ci/fetch.sh",
+                "out: reaches the network, or changes git's state",
+            ),
         ],
     );
+    let mut printed = found("ci/go.sh");
+    printed.text = "ci/go.sh > out.txt".to_owned();
+    assert!(shown_of(&tree, &printed).starts_with("out: a script whose name"));
     assert!(shown(&tree, "ci/deploy.sh").ends_with(", by its name"));
     let mut named = found("ci/go.sh");
     named.label = "Run the unit tests".to_owned();
     assert_eq!(shown_of(&tree, &named), "test go: ci/go.sh");
-    assert!(shown(&tree, "ci/go.sh").starts_with("out: a script whose name"));
+}
+
+#[test]
+fn tools_that_are_not_known_but_installed_by_the_project() {
+    let unknown = "out: not a known tool";
+    compare(
+        &Tree::default(),
+        &[
+            (
+                "bundle exec yard-junk --path lib",
+                "run yard-junk: bundle exec yard-junk --path lib",
+            ),
+            (
+                "npx check-exports .",
+                "lint check-exports: npx check-exports .",
+            ),
+            (
+                "bundle exec bake test:external",
+                "out: tests other projects",
+            ),
+            ("npx degit a/b --fix", unknown),
+            ("yard-junk --path lib", unknown),
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_says_test_is_trusted_less_than_its_recipe() {
+    let scripts = r#"{"scripts": {"test:types": "tsc", "test:js": "tsc && node a.js",
+        "test:report": "nyc report --reporter=lcov"}}"#;
+    compare(
+        &Tree::of(&[("package.json", scripts)]),
+        &[
+            (
+                "npm run test:types",
+                "compile test:types: npm run test:types",
+            ),
+            ("npm run test:js", "test test:js: npm run test:js"),
+            ("npm run test:report", "out: its recipe verifies nothing"),
+        ],
+    );
 }
 
 #[test]
@@ -276,7 +329,15 @@ fn environments_that_tox_is_given() {
             ),
         ],
     );
+    let mut by_variable = found("tox");
+    by_variable.env = [("TOXENV".to_owned(), "docs".to_owned())].into();
+    assert_eq!(shown_of(&tree, &by_variable), "compile docs: tox -e docs");
     for (text, unknown, want) in [
+        (
+            "tox run -f $PYTHON-tests",
+            "$PYTHON",
+            "test py-tests: tox run -e py-tests",
+        ),
         (
             "tox run --installpkg dist/x.whl -e $PYTHON-tests",
             "$PYTHON",

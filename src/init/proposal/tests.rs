@@ -130,6 +130,31 @@ fn manifests_say_what_a_workflow_of_another_repository_may_run() {
 }
 
 #[test]
+fn what_every_change_starts_comes_before_what_some_changes_or_a_push_start() {
+    let every = workflow(&["npm test"]);
+    let some = every.replace("on: pull_request", "on: {push: {paths: [src/**]}}");
+    let release = "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps: [{run: make dist}, {run: npm publish}]\n";
+    let files = [
+        (".github/workflows/a.yml", &*some),
+        (".github/workflows/b.yml", &*every),
+        (".github/workflows/c.yml", release),
+    ];
+    let proposal = propose(&Tree::of(&files), "x");
+    assert!(proposal.text.contains("# b.yml:6"), "{}", proposal.text);
+    assert!(!proposal.text.contains("paths of") && !proposal.text.contains("dist"));
+    let why = &proposal.account.not_read[0].why;
+    assert_eq!(why, "only a push starts it, and it publishes or measures");
+}
+
+#[test]
+fn what_another_cell_of_a_matrix_proposes_is_covered() {
+    let text = workflow(&["pytest"])
+        .replace("    steps:", "    strategy: {matrix: {odd: [true, false]}}\n    continue-on-error: ${{ matrix.odd }}\n    steps:");
+    let (found, left) = proposed(&text, &[]);
+    assert_eq!((found.len(), left), (1, Vec::new()));
+}
+
+#[test]
 fn a_job_of_a_push_that_commits_is_not_read() {
     let job = |events: &str| {
         let steps =

@@ -60,6 +60,18 @@ fn commands_of_texts() {
         ),
         ("a > f 2>&1 && b >/dev/null", &["a", "b"]),
         ("a & b", &["a [&]", "b"]),
+        (
+            "if [ $ONE = two ]; then V=a; a; elif [[ x == x ]]; then V=b; b $V; else c; fi; d $V",
+            &["b_b", "d_b"],
+        ),
+        (
+            "if [ $ONE != two ]; then a; else b; fi; if [ $TOKEN = x ]; then c; else d; fi",
+            &["a", "c", "d"],
+        ),
+        (
+            "if [ $ONE = one ] && x; then a; else b; fi",
+            &["x [it only decides what runs next]", "a", "b"],
+        ),
         // Folders.
         ("cd x && a; cd ..; b", &["x: a", "b"]),
         ("(cd x; a); b", &["x: a", "b"]),
