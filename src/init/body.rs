@@ -10,18 +10,12 @@ use vplan_check::tool::table::Class;
 
 /// Words in front of a command, and what a script tells the CI system with.
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";
-const TELLS: [&str; 4] = [
-    "GITHUB_ENV",
-    "GITHUB_OUTPUT",
-    "GITHUB_PATH",
-    "GITHUB_STEP_SUMMARY",
-];
+const TELLS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
 
 /// What the tools of a script verify; the error is why it is no check, nothing where that is not known.
 pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     let text = text.replace("\\\n", " ");
-    let code: Vec<&str> = text.lines().map(str::trim).collect();
-    let code = code.iter().filter(|line| !line.starts_with('#'));
+    let code = text.lines().filter(|line| !line.trim().starts_with('#'));
     let parts = code.flat_map(|line| line.split(['(', ')', '`', '|', ';', '&']));
     let read = parts.filter_map(|part| {
         let mut words = words_of(part);
@@ -33,20 +27,15 @@ pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     let writes = |one: &Reading| {
         matches!(one.class, Class::Tool) && !matches!(one.form, Form::AsWritten(_)) && !compares
     };
-    let verifies = |one: &&Reading| matches!(one.class, Class::Tool | Class::Task);
-    let has = |verb: &Kind| {
-        read.iter()
-            .filter(verifies)
-            .any(|one| one.verb == Some(*verb))
-    };
+    let is_tool = |one: &&Reading| matches!(one.class, Class::Tool | Class::Task);
+    let verbs = read.iter().filter(is_tool);
+    let verbs: Vec<Kind> = verbs.filter_map(|one| one.verb).collect();
+    let kinds = [Kind::Test, Kind::Lint, Kind::Compile, Kind::Run];
     let reason = |one: &Reading| match one.class {
         Class::Never(why) | Class::Service(why) | Class::Setup(why) => Some(why),
         _ => None,
     };
-    match [Kind::Test, Kind::Lint, Kind::Compile, Kind::Run]
-        .into_iter()
-        .find(has)
-    {
+    match kinds.into_iter().find(|verb| verbs.contains(verb)) {
         Some(_) if read.iter().any(writes) => Err(Some("it writes or generates files")),
         Some(verb) => Ok(verb),
         None if TELLS.iter().any(|name| text.contains(name)) => Err(Some("it tells CI something")),
