@@ -535,8 +535,10 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         (TaskVerb::Unclear, Err(None)) if is_trusted => (Some(Kind::Run), None),
         _ => (said.kind(), by_name(said)),
     };
-    let is_unclear = task_word(&stem) == TaskVerb::Unclear;
-    let first = arguments.first().filter(|_| is_unclear);
+    let is_unclear = |name: &str| task_word(name) == TaskVerb::Unclear;
+    let first = arguments
+        .first()
+        .filter(|first| is_unclear(&stem) && !is_unclear(first));
     let unchanged = found.ending == Ending::TreeCompared;
     if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
         return Some(blank(found).out(&why));
