@@ -280,13 +280,17 @@ impl Maker {
             .collect();
         let mut account = self.account;
         // What another cell of a matrix proposes is covered.
-        let program = |text: &str| text.split_whitespace().next().map(str::to_owned);
-        let is_same = |found: &SourceCommand, left: &Uncovered| {
-            found.place == left.place && program(&found.text) == program(&left.text)
+        let line = |place: &Place, text: &str| {
+            let program = text.split_whitespace().next().map(str::to_owned);
+            (place.clone(), program)
         };
-        account
-            .left
-            .retain(|left| !self.all.iter().any(|check| is_same(&check.found, left)));
+        let proposed = self
+            .all
+            .iter()
+            .map(|check| line(&check.found.place, &check.found.text));
+        let proposed: BTreeSet<_> = proposed.collect();
+        let is_open = |left: &Uncovered| !proposed.contains(&line(&left.place, &left.text));
+        account.left.retain(is_open);
         let (mut checks, folded, stands) = fold::fold(self.all);
         account.folded = folded;
         let commands: Vec<_> = jobs.into_iter().zip(stands).collect();

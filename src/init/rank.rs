@@ -1,6 +1,6 @@
 //! Which checks are kept where there are too many, and in which order they run.
 
-use super::check::Check;
+use super::check::{Check, Key};
 use super::found::Place;
 use super::listed::listed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,13 +70,25 @@ pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
 }
 
 fn ranked(checks: &[Check]) -> Vec<usize> {
-    let mut order: Vec<(usize, &Check)> = checks.iter().enumerate().collect();
-    order.sort_by_cached_key(|(at, check)| {
+    // How many earlier checks have the same tool and the same first word of a task's name: the first of
+    // each comes first.
+    let mut families = BTreeMap::new();
+    let mut rarity = |key: &Key| {
+        let first = key.tool.split(['-', ':', '_']).next().map(str::to_owned);
+        let seen = families
+            .entry((first, key.options.clone()))
+            .or_insert(0_usize);
+        *seen += 1;
+        *seen
+    };
+    let order = checks.iter().enumerate().map(|(at, check)| {
         let depth = check.found.dir.segments().count();
-        (check.found.origin, rarity(checks, *at), depth)
+        ((check.found.origin, rarity(&check.key), depth), at, check)
     });
+    let mut order: Vec<_> = order.collect();
+    order.sort_by_key(|(rank, ..)| *rank);
     let mut turns: BTreeMap<Kind, usize> = BTreeMap::new();
-    let ranked = order.into_iter().map(|(at, check)| {
+    let ranked = order.into_iter().map(|(_, at, check)| {
         let is_last = check.is_docs || check.verb == Kind::Run;
         let turn = turns.entry(check.verb).or_default();
         *turn += usize::from(!is_last);
@@ -88,18 +100,6 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
     let mut ranked: Vec<_> = ranked.collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, at)| at).collect()
-}
-
-/// How many earlier checks have the same tool and verb, and the same first word of a task's name: the
-/// first of each comes first.
-fn rarity(checks: &[Check], at: usize) -> usize {
-    let family = |check: &Check| {
-        let first = check.key.tool.split(['-', ':', '_']).next();
-        (first.map(str::to_owned), check.key.options.clone())
-    };
-    let own = checks.get(at).map(family);
-    let earlier = checks.get(..at).unwrap_or_default().iter();
-    earlier.filter(|one| Some(family(one)) == own).count()
 }
 
 #[cfg(test)]
