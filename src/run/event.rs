@@ -121,9 +121,7 @@ pub enum Action {
         timed_out: bool,
     },
     /// Send [`Event::Time`] at this time, unless an earlier event comes first.
-    WakeAt {
-        at: u64,
-    },
+    WakeAt { at: u64 },
     /// Everything has ended; the report is ready.
     Done,
 }

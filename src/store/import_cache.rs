@@ -34,16 +34,10 @@ pub enum StoreError {
     },
     /// It is a directory, a pipe, a symlink, or the system refuses.
     #[error("the cached file `{path}` cannot be read: {message}")]
-    Unreadable {
-        path: String,
-        message: String,
-    },
+    Unreadable { path: String, message: String },
     /// It could not be written.
     #[error("the cache `{path}` cannot be written: {message}")]
-    Unwritable {
-        path: String,
-        message: String,
-    },
+    Unwritable { path: String, message: String },
 }
 
 impl Store {
