@@ -610,6 +610,7 @@ pub fn facts() -> impl Strategy<Value = Facts> {
 pub struct Compilation {
     /// The contract, if there is one.
     pub contract: Option<Contract>,
+    /// What the caller asks for.
     pub request: Request,
     /// Every fact that may be requested.
     pub facts: Facts,
