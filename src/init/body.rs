@@ -12,7 +12,7 @@ use vplan_check::tool::table::Class;
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";
 const TELLS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
 
-/// What the tools of a script verify; the error is why it is no check, nothing where that is not known.
+/// Returns what the tools of a script verify. The error is the reason why it is not a check, if one is known.
 pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     let text = text.replace("\\\n", " ");
     let code = text.lines().filter(|line| !line.trim().starts_with('#'));

@@ -524,7 +524,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         .get(&path)
         .filter(|text| !of_hook && is_shell(text));
     let body = text.map_or(Err(None), |text| body::verb(text));
-    // What CI starts plainly, and of which nothing bad is known, is trusted.
+    // What CI starts plainly is trusted unless something bad is known of it.
     let is_trusted = found.origin == Origin::Ci && !of_hook && !found.text.contains(['>', '|']);
     let (verb, why) = match (said, body) {
         (TaskVerb::Test | TaskVerb::Lint, _) => (said.kind(), None),

@@ -635,7 +635,7 @@ fn verifying(inner: &str) -> Option<Vec<String>> {
     let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphabetic());
     let verifies = match vplan_check::tool::reading::read(&words) {
         Some(one) => matches!(one.class, Class::Tool | Class::Task) && one.verb.is_some(),
-        // What is not known is said.
+        // An unknown command is reported.
         None => words.len() > 1 && words.first().is_some_and(is_name),
     };
     verifies.then_some(words)
