@@ -10,6 +10,7 @@ mod kind;
 #[cfg(feature = "remote")]
 mod limit;
 
+#[cfg(feature = "remote")]
 use crate::grpc::RemoteAddress;
 use folder::Folder;
 use kind::Kind;
