@@ -16,14 +16,18 @@ const TELLS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
 pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     let text = text.replace("\\\n", " ");
     let code = text.lines().filter(|line| !line.trim().starts_with('#'));
-    let parts = code.flat_map(|line| line.split(['(', ')', '`', '|', ';', '&']));
+    let code: Vec<&str> = code.collect();
+    let has = |word: &str| code.iter().any(|line| line.contains(word));
+    let parts = code
+        .iter()
+        .flat_map(|line| line.split(['(', ')', '`', '|', ';', '&']));
     let read = parts.filter_map(|part| {
         let mut words = words_of(part);
         words.retain(|word| !listed(KEYWORDS, word));
         read(&words)
     });
     let read: Vec<Reading> = read.collect();
-    let compares = text.contains("git diff") || text.contains("git status");
+    let compares = has("git diff") || has("git status");
     let writes = |one: &Reading| {
         matches!(one.class, Class::Tool) && !matches!(one.form, Form::AsWritten(_)) && !compares
     };
@@ -38,7 +42,7 @@ pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     match kinds.into_iter().find(|verb| verbs.contains(verb)) {
         Some(_) if read.iter().any(writes) => Err(Some("it writes or generates files")),
         Some(verb) => Ok(verb),
-        None if TELLS.iter().any(|name| text.contains(name)) => Err(Some("it tells CI something")),
+        None if TELLS.iter().any(|name| has(name)) => Err(Some("it tells CI something")),
         None => Err(read.iter().find_map(reason)),
     }
 }
@@ -63,6 +67,10 @@ mod tests {
                 Ok(Kind::Compile),
             ),
             (compared, Ok(Kind::Lint)),
+            (
+                "# git diff shows what it did\ngo generate ./...\n",
+                Err(Some("it writes or generates files")),
+            ),
             (
                 "go generate ./...\n",
                 Err(Some("it writes or generates files")),

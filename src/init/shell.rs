@@ -617,15 +617,17 @@ pub(crate) fn names(text: &str, variable: &str) -> bool {
 
 /// Whether a command fails when the tree has changed, or keeps what has changed for a test of it.
 fn compares_tree(text: &str) -> bool {
-    const CHANGES: &str =
-        "$(git diff)|$(git status --porcelain)|$(git status -s)|$(git diff --name-only)";
+    const CHANGES: [&str; 4] = [
+        "$(git diff)",
+        "$(git status --porcelain)",
+        "$(git status -s)",
+        "$(git diff --name-only)",
+    ];
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let value = text.split_once('=').map_or("", |(_, value)| value);
     text.contains("git diff") && has(&["--exit-code", "--quiet"])
         || text.contains("git status") && has(&["--porcelain", "--short", " -s"])
-        || CHANGES
-            .split('|')
-            .any(|change| change == value.trim_matches('"'))
+        || CHANGES.contains(&value.trim_matches('"'))
 }
 
 /// The words of the first command whose output is put in, if it may verify something.
