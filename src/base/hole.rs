@@ -207,7 +207,7 @@ impl FromIterator<(String, String)> for Values {
     }
 }
 
-/// How to escape a value in a text, so that it stands alone.
+/// How a value is escaped in a text, so that it adds no syntax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// As it is.

@@ -67,7 +67,7 @@ pub struct Finding {
 }
 
 vplan_base::vocabulary! {
-    /// The severity of a finding. What a tool calls note, hint, help or info is no finding.
+    /// The severity of a finding. A tool's notes, hints, help and info are not findings.
     #[derive(Default)]
     #[schemars(rename = "FindingLevel")]
     Level {

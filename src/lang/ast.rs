@@ -106,7 +106,7 @@ pub struct Quoted<'a> {
     pub text: Cow<'a, str>,
     /// Whether it is in the source just as it is, so that spans inside it can be computed.
     pub verbatim: bool,
-    /// Whether there are holes in it that an `each` may fill: it is in double quotes.
+    /// Whether an `each` may fill its placeholders: it is in double quotes.
     pub holes: bool,
 }
 

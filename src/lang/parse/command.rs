@@ -16,7 +16,7 @@ impl Parser<'_> {
     /// Reads a command, reports every fault once, and returns whether there was one. `verb` is the
     /// word in front of it.
     ///
-    /// `fillable` are the holes that something is put into there.
+    /// `fillable` are the placeholders that are filled there.
     pub(super) fn read_command(
         &mut self,
         (text, offset): Text<'_>,

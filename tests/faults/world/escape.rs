@@ -277,7 +277,7 @@ fn kill(case: &mut Case) -> Tally {
 
 /// A PID namespace of its own, so that nobody else is hurt.
 const UNSHARE: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
-/// Two users who have no other process, one for each test that needs one: what a test beside it
+/// Two users who have no other process, one for each test that needs one: what a parallel test
 /// starts as the same user would count against its limit.
 fn user(test: u32) -> u32 {
     20_000 + (std::process::id() * 2 + test) % 40_000
