@@ -161,7 +161,29 @@ impl Git {
         let mut dirs: Vec<&[u8]> = paths.iter().flat_map(|path| above(path)).collect();
         dirs.sort_unstable();
         dirs.dedup();
-        let mut objects = self.objects(commit, &dirs)?.into_iter();
+        // Many are asked for level by level, so that git searches nothing below what is not there.
+        let many = dirs.len() > MANY_FOLDERS;
+        if many {
+            dirs.sort_by_key(|dir| level(dir));
+        }
+        for dirs in dirs.chunk_by(|a, b| !many || level(a) == level(b)) {
+            let mut dirs = dirs.to_vec();
+            if many {
+                dirs.retain(|dir| dir.is_empty() || folder_in(&found, dir).is_some());
+            }
+            self.add_folders(commit, &dirs, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Adds folders of a commit. One whose parent is neither among them nor known is omitted.
+    fn add_folders(
+        &self,
+        commit: &Oid,
+        dirs: &[&[u8]],
+        found: &mut BTreeMap<Vec<u8>, Vec<TreeEntry>>,
+    ) -> Result<(), GitError> {
+        let mut objects = self.objects(commit, dirs)?.into_iter();
         let unreadable = || GitError::Unreadable("cat-file");
         let (kind, content) = objects.next().flatten().ok_or_else(unreadable)?;
         check(commit, &kind, &content)?;
@@ -173,17 +195,17 @@ impl Git {
                 .ok_or_else(unreadable)?,
         };
         // In sorted order, a folder comes before its content.
-        for (dir, object) in dirs.into_iter().zip(objects) {
+        for (dir, object) in dirs.iter().zip(objects) {
             let id = if dir.is_empty() {
                 Some(root)
             } else {
-                folder_in(&found, dir)
+                folder_in(found, dir)
             };
             let Some(id) = id else { continue };
             let (_, content) = object.ok_or_else(|| GitError::Damaged(id.to_string()))?;
             found.insert(dir.to_vec(), entries(&id, &content)?);
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Reads a commit, and the objects at some of its paths: kind and content.
@@ -206,6 +228,17 @@ impl Git {
             )));
         }
         self.batch(&names)
+    }
+}
+
+/// More folders than this are asked for level by level, a call for each.
+const MANY_FOLDERS: usize = 4096;
+
+/// How many folders are above the path of one; the root's is empty.
+fn level(dir: &[u8]) -> usize {
+    match dir.is_empty() {
+        true => 0,
+        false => 1 + dir.iter().filter(|b| **b == b'/').count(),
     }
 }
 

@@ -191,7 +191,7 @@ impl Table {
             "explain --changed, over git --version",
             1.15,
             200,
-            || self.vplan(&tree, &["explain", "--changed", "src/1/1/file1.txt"]),
+            || self.vplan(&tree, &["explain", "--changed", "src/1/1/file41.txt"]),
             || tree.git(&["--version"]),
         );
         self.row(

@@ -279,6 +279,22 @@ fn names_that_are_nowhere() {
 }
 
 #[test]
+fn thousands_of_names_that_are_nowhere() {
+    let project = project();
+    project.git(&["rm", "-q", "src/old"]);
+    project.commit("gone");
+    let nowhere: Vec<String> = (0..5_000).map(|i| format!("n/d{i}/e/f")).collect();
+    let names = format!("src/a\nsrc/old\n{}\n", nowhere.join("\n"));
+    let (exit, report) = report(&list(&project, names, &[]));
+    assert_eq!(exit, Some(44), "{report:#}");
+    let caveats = report["caveats"].as_array().unwrap();
+    let caveat = caveats.iter().find(|c| c["code"] == "named_nowhere");
+    let files = caveat.unwrap()["files"].as_array().unwrap();
+    assert!(!files.contains(&json!("src/old")), "it is at the base");
+    assert!(files.contains(&json!("n/d0/e/f")), "{files:?}");
+}
+
+#[test]
 fn lists_of_another_form_in_the_default_form() {
     let project = project();
     project.write("src/a", "bad\n");
