@@ -288,7 +288,7 @@ fn thousands_of_names_that_are_nowhere() {
     let (exit, report) = report(&list(&project, names, &[]));
     assert_eq!(exit, Some(44), "{report:#}");
     let caveats = report["caveats"].as_array().unwrap();
-    let caveat = caveats.iter().find(|c| c["code"] == "named_nowhere");
+    let caveat = caveats.iter().find(|c| c["code"] == "unknown_files");
     let files = caveat.unwrap()["files"].as_array().unwrap();
     assert!(!files.contains(&json!("src/old")), "it is at the base");
     assert!(files.contains(&json!("n/d0/e/f")), "{files:?}");
