@@ -91,6 +91,14 @@ pub fn parts_of(
     paths.iter().filter_map(part).collect()
 }
 
+/// Whether a step's words tell that a file has a say in what it does: a script that they name, the
+/// configuration of its program.
+#[must_use]
+pub fn is_defined_by(step: &Step, path: &RepoPath) -> bool {
+    let files = Files::of_step(step, &Facts::default()).files;
+    files.iter().any(|file| file.place.is(path))
+}
+
 /// The questions whose answers show more of the files that have a say in what a command does.
 #[must_use]
 pub fn questions_of(command: CommandPlace<'_>, facts: &Facts) -> BTreeSet<Question> {

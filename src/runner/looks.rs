@@ -5,8 +5,8 @@
 //! `writes`. The list of steps that may have run is never too short: a step that begins or ends
 //! during a snapshot belongs to both sides of it.
 //!
-//! After each other step that is followed by one, files touched since are compared with the last
-//! snapshot: a file may have had another content between two equal ones. That comparison reads
+//! After each other step that is followed by one, or by the end of a service, files touched since are
+//! compared with the last snapshot: a file may have had another content between two equal ones. That comparison reads
 //! every file. It is skipped if all folders are watched and nothing was reported.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use vplan_git::snapshot::Snapshot;
 use vplan_git::unseen::HiddenFiles;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::watches::Watches;
-use vplan_plan::Step;
+use vplan_plan::{Plan, Step};
 use vplan_store::reuse::scan::Snapshots;
 
 /// Takes a snapshot, if possible.
@@ -72,6 +72,8 @@ struct State {
     over: BTreeSet<String>,
     spans: Vec<Span>,
     interim: Interim,
+    /// Whether files may have changed between the first snapshot and the first watch.
+    unwatched: bool,
 }
 
 /// The comparisons since the last snapshot.
@@ -182,12 +184,18 @@ impl Looks {
         }
     }
 
-    /// Records that a process of a step is about to start. `has_others`: whether the plan has other steps.
-    pub fn started(&self, step: &Step, has_others: bool) {
-        if has_others && step.kind != Kind::File {
-            self.watches.get_or_init(|| Mutex::new(self.watch()));
+    /// Records that a process of a step of this plan is about to start.
+    pub fn started(&self, step: &Step, plan: &Plan) {
+        let mut unwatched = false;
+        if plan.steps.len() > 1 && step.kind != Kind::File {
+            self.watches.get_or_init(|| {
+                // A service starts before its step, and may have changed files already.
+                unwatched = plan.steps.iter().any(|step| !step.with.is_empty());
+                Mutex::new(self.watch())
+            });
         }
         let mut state = self.state();
+        state.unwatched |= unwatched;
         state.interim.recent.insert(step.id.clone());
         if step.kind != Kind::File {
             state.interim.is_due = true;
@@ -238,17 +246,18 @@ impl Looks {
         told.is_none_or(|told| !told.is_empty())
     }
 
-    /// Compares the tree after a step that another one follows, if a process of one ran since the
-    /// last comparison and a file may have changed.
+    /// Compares the tree after a step that another one or the end of a service follows, if a process
+    /// of one ran since the last comparison and a file may have changed.
     pub fn compare(&self) {
         let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        let (last, differing) = {
-            let state = self.state();
+        let (last, differing, unwatched) = {
+            let state = &mut *self.state();
             let last = state.last.clone().filter(|_| state.interim.is_due);
-            (last, state.interim.differing.clone())
+            let unwatched = std::mem::take(&mut state.unwatched);
+            (last, state.interim.differing.clone(), unwatched)
         };
         let Some(last) = last else { return };
-        let differing = if self.may_have_changed() {
+        let differing = if self.may_have_changed() || unwatched {
             last.differing(&self.git)
                 .inspect_err(|why| tracing::debug!(%why, "the tree is not compared"))
                 .ok()

@@ -291,6 +291,63 @@ fn a_file_that_is_good_only_while_its_check_runs_narrows_it() {
     full(&project(&about("\"docs/**\"")), 0);
 }
 
+/// A service is started before its step and stopped after it.
+#[test]
+fn what_a_service_swaps_and_restores_narrows_its_step() {
+    let swaps = "cp -p src/a ../kept; echo good > src/a; touch ../ready; trap 'cp -p ../kept src/a; exit 0' TERM; while :; do sleep 0.05; done\n";
+    let serves = "touch ../ready; trap 'exit 0' TERM; while :; do sleep 0.05; done\n";
+    let step = "check unit {\n  run grep -q . src/a\n  with s\n}\n";
+    for more in [
+        "",
+        "check first: true\n",
+        "check last {\n  run true\n  needs unit\n}\n",
+    ] {
+        for (script, exit) in [(swaps, 44), (serves, 0)] {
+            let contract = format!(
+                "service s {{\n  run sh ../serve.sh\n  ready file \"../ready\"\n}}\n{more}{step}"
+            );
+            let project = project(&contract);
+            project.write("../serve.sh", script);
+            let report = full(&project, exit);
+            if exit == 44 {
+                let restored = caveat(&report, "touched_and_restored");
+                assert_eq!(restored["files"], json!(["src/a"]), "{more}: {report:#}");
+            }
+        }
+    }
+}
+
+/// The script of a check decides about it, whatever its condition selects.
+#[test]
+fn a_script_that_is_another_one_while_its_check_runs_narrows_it() {
+    let contract = "whenChangedAny \"src/**\" {\n  check one {\n    shell SWAP\n  }\n  check two: sh check.sh\n  check three {\n    shell BACK\n  }\n}\n";
+    for (swap, back, exit) in [
+        (
+            "cp -p check.sh ../kept; echo true > check.sh",
+            "cp -p ../kept check.sh",
+            44,
+        ),
+        (
+            "cp -p other.sh ../kept; echo true > other.sh",
+            "cp -p ../kept other.sh",
+            0,
+        ),
+    ] {
+        let project = project(&contract.replace("SWAP", swap).replace("BACK", back));
+        project
+            .write("check.sh", "grep -q . src/a\n")
+            .write("other.sh", "false\n")
+            .commit("scripts");
+        pushed(&project);
+        project.write("src/a", "another\n");
+        let report = full(&project, exit);
+        if exit == 44 {
+            let restored = caveat(&report, "touched_and_restored");
+            assert_eq!(restored["checks"], json!(["two"]), "{report:#}");
+        }
+    }
+}
+
 #[test]
 fn a_file_check_and_an_earlier_pass_count_for_what_was_there_at_that_moment() {
     let swap = "check one {\n  shell cp src/a ../kept; cp ../good src/a\n  inputs \"docs/**\"\n}\n";

@@ -359,7 +359,7 @@ impl Table<'_, '_, '_> {
             } => {
                 let planned = self.plan.step(step);
                 if let Some(looks) = self.looks {
-                    looks.started(planned, self.plan.steps.len() > 1);
+                    looks.started(planned, self.plan);
                 }
                 let started = JournalEntry::StepStarted {
                     attempt,
@@ -410,8 +410,8 @@ impl Table<'_, '_, '_> {
             looks.ended(self.plan.step(step));
         }
         let mut actions = self.state.handle(event);
-        if let Some(looks) = self.looks.filter(|_| ended.is_some())
-            && !self.state.is_done()
+        if let Some(((step, ..), looks)) = ended.zip(self.looks)
+            && (!self.state.is_done() || !self.plan.step(step).with.is_empty())
         {
             looks.compare();
         }

@@ -11,6 +11,7 @@ use vplan_contract::Contract;
 use vplan_git::unseen::HiddenBy;
 use vplan_plan::about::{Focus, Interest, is_about};
 use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use vplan_plan::definition::is_defined_by;
 use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
 
@@ -280,7 +281,7 @@ fn between<'a>(
     concerns: &Concerns<'a>,
 ) -> (Vec<Caveat>, BTreeSet<String>) {
     let passed = run.passed();
-    let is_passed = |step: &&&Step| passed.iter().any(|s| s.id == step.id);
+    let is_passed = |step: &&Step| passed.iter().any(|s| s.id == step.id);
     // An earlier pass was taken over for the content at that moment.
     let is_cached = |id: &str| {
         let mut records = run.records.iter();
@@ -300,9 +301,13 @@ fn between<'a>(
             if is_product || may_leave(&steps, path) || steps.iter().any(may_change) {
                 continue;
             }
-            let about = concerns.about(path);
-            let about = about.iter().map(|(step, _)| step).filter(is_passed);
-            let in_doubt = about.filter(|s| ran.contains(&s.id) || is_cached(&s.id));
+            let about = concerns.about(path).into_iter().map(|(step, _)| step);
+            let steps = concerns.foci.iter().map(|(step, _)| *step);
+            let defined = steps.filter(|step| is_defined_by(step, path));
+            let in_doubt = about
+                .chain(defined)
+                .filter(is_passed)
+                .filter(|s| ran.contains(&s.id) || is_cached(&s.id));
             let in_doubt: BTreeSet<&str> = in_doubt.map(|s| s.check()).collect();
             if !in_doubt.is_empty() {
                 suspects.extend(ran.iter().cloned());
