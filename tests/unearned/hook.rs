@@ -241,6 +241,28 @@ fn people_are_told_of_tests_and_checks_that_vanished() {
     );
 }
 
+/// Where `run` says that it verified less, the hook does.
+#[test]
+fn people_are_told_of_what_was_skipped_or_not_understood() {
+    for (check, line) in [
+        ("run sh -c 'exit 3'\n  skip-exit 3", "was skipped"),
+        ("run make nosuchtarget\n  optional", "verifies less"),
+    ] {
+        let contract = format!("vplan 1\ncheck unit {{\n  {check}\n}}\ncheck other: true\n");
+        let project = project(&contract);
+        project.write("Makefile", "t:\n\ttrue\n").commit("make");
+        super::pushed(&project);
+        start(&project, "s-1");
+        project.write("src/a", "more\n");
+        let answer = stop(&project);
+        let told = answer["systemMessage"].as_str().unwrap_or_default();
+        assert!(
+            answer["decision"].is_null() && told.contains(line),
+            "{check}: {answer}"
+        );
+    }
+}
+
 #[test]
 fn a_contract_that_the_change_weakens_is_named_and_never_enough() {
     for commits in [false, true] {

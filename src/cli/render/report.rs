@@ -81,6 +81,19 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     wrapped(&out, columns)
 }
 
+/// Renders why a run that passed verified less than it was asked for, besides its caveats: repairs of the
+/// plan, skipped steps, output that was not understood, confinement that did not hold.
+pub fn less(report: &Report) -> String {
+    let narrowing = |r: &&Rewrite| r.coverage == Coverage::Narrowed;
+    let rewrites = report.rewrites.iter().filter(narrowing);
+    let mut out: String = rewrites.map(|r| rewrite(r, false)).collect();
+    for step in report.steps.iter().filter(|s| s.status == Status::Skipped) {
+        let detail = framed(": ", step.detail.as_ref().map(visible), "");
+        out.push_str(&format!("  ! {} was skipped{detail}\n", visible(&step.id)));
+    }
+    out + &unread(report, false) + &unconfined(report, false)
+}
+
 /// Formats the repairs of a plan that were not applied, a line each.
 pub fn refusals(refusals: &[Refusal], color: bool) -> String {
     let what = |r: &Refusal| format!("{} was not applied: {}", r.recovery_rule, r.reason);

@@ -153,7 +153,7 @@ impl Account<'_> {
         for line in redefined.iter().chain(self.stop.remarks()) {
             text.push_str(&format!("  ! {line}\n"));
         }
-        text
+        text + &report.map_or_else(String::new, render::report::less)
     }
 
     fn when_any(&self, what: &str, report: Option<&Report>) -> HookOutput {
