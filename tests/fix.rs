@@ -381,6 +381,11 @@ const CHEATS: &[(&str, &str)] = &[
         ".git/refs/heads/main",
     ),
     ("echo '[]' > .git/vplan-mended", ".git/vplan-mended"),
+    ("git rev-parse HEAD > .git/shallow", ".git/shallow"),
+    (
+        "echo /nowhere > .git/objects/info/alternates",
+        ".git/objects/info/alternates",
+    ),
     ("ln -sf /etc/passwd src/b", "src/b"),
     ("rm -r src/sub; ln -s ../docs src/sub", "src/sub"),
 ];

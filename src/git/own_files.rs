@@ -2,7 +2,7 @@
 //! settings, hooks, and the staged files.
 
 use super::error::GitError;
-use super::mended::JOURNAL;
+use super::shared_state::DECIDING;
 use super::worktree::read_entries;
 use super::{Git, snapshot};
 use std::collections::BTreeMap;
@@ -13,8 +13,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::visible_path;
 use vplan_os::files;
 
-/// The files of a work tree's git directory, and the files and folders of the repository's.
-const OF_TREE: [&str; 3] = ["HEAD", "config.worktree", JOURNAL];
+/// Files and folders of the repository's git directory, besides the deciding ones.
 const OF_REPOSITORY: [&str; 6] = ["config", "packed-refs", "refs", "reftable", "hooks", "info"];
 
 /// The state of git's own files, each with an identifier of its content.
@@ -43,11 +42,12 @@ impl Git {
     pub fn own_files(&self) -> Result<OwnFiles, GitError> {
         let layout = self.layout();
         let mut found = BTreeMap::new();
-        for name in OF_TREE {
-            add(&layout.git_dir, name, &mut found);
-        }
-        for name in OF_REPOSITORY {
+        for name in OF_REPOSITORY.into_iter().chain(DECIDING) {
             add(&layout.common_dir, name, &mut found);
+        }
+        // Where the work tree has a git directory of its own, its files come before the repository's.
+        for name in DECIDING.into_iter().chain(["HEAD"]) {
+            add(&layout.git_dir, name, &mut found);
         }
         let entries = read_entries(self, snapshot::id_length(self)?)?;
         let lines: Vec<u8> = entries

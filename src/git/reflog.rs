@@ -14,6 +14,12 @@ use vplan_os::files::{self, names_in};
 
 /// Size limit of a reflog, in bytes.
 const MOST: u64 = 64 << 20;
+/// Where git names what it has put aside for a rebase or a merge.
+const AUTOSTASHES: [&str; 3] = [
+    "rebase-merge/autostash",
+    "rebase-apply/autostash",
+    "MERGE_AUTOSTASH",
+];
 /// Maximum number of commits in one call of git.
 const ASKED: usize = 500;
 /// The namespaces of references that are not work of this repository's users, or that have a log of
@@ -176,7 +182,8 @@ impl Git {
         read_log(dir, name).map_err(|_| GitError::Unreadable("reflog"))
     }
 
-    /// Returns the stash entries with their messages.
+    /// Returns the stash entries with their messages, and what a rebase or a merge of this work tree
+    /// has put aside until it ends.
     ///
     /// # Errors
     /// As [`Git::head_log`].
@@ -193,6 +200,12 @@ impl Git {
             tip.filter(|tip| all.iter().all(|(id, _)| id != tip))
                 .map(|tip| (tip, String::new())),
         );
+        let aside = AUTOSTASHES.map(|name| self.layout.git_dir.join(name));
+        let aside = aside.iter().filter_map(|path| {
+            let text = files::read_plain(path, 1 << 10).ok()?;
+            Some((Oid::parse(text.trim_ascii())?, "autostash".to_owned()))
+        });
+        all.extend(aside);
         Ok(all)
     }
 

@@ -18,7 +18,7 @@ use vplan_os::process::input::memory;
 
 /// Files of git's directories that determine where that directory is, which commits and objects
 /// exist, and what vplan still must write.
-const DECIDING: [&str; 7] = [
+pub(super) const DECIDING: [&str; 7] = [
     "commondir",
     "config.worktree",
     "gitdir",

@@ -47,7 +47,7 @@ fn to_main(project: &Project) {
 
 #[test]
 fn work_that_head_left_sends_back() {
-    let acts: [Act<'_>; 13] = [
+    let acts: [Act<'_>; 14] = [
         ("another branch", &|p| {
             commit_on_work(p);
             to_main(p);
@@ -110,6 +110,12 @@ fn work_that_head_left_sends_back() {
             let made = p.git(&["stash", "create"]);
             p.git(&["stash", "store", "-m", "x", &made]);
             p.git(&["checkout", "-q", "src/a"]);
+        }),
+        ("what a waiting rebase has put aside", &|p| {
+            p.write("docs/a", "y\n").commit("docs");
+            p.write("src/a", "bad\n");
+            let editor = "sequence.editor=sed -i 1s/pick/edit/";
+            p.git(&["-c", editor, "rebase", "-q", "-i", "--autostash", "HEAD~1"]);
         }),
     ];
     for (what, act) in acts {
