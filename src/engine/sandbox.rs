@@ -15,6 +15,7 @@ use vplan_check::confine::{Guarantee, SandboxLevel};
 use vplan_git::environment;
 use vplan_git::error::GitError;
 use vplan_git::shared_state::{SharedState, StateDifference, other_work_trees};
+use vplan_os::hard_links::linked_elsewhere;
 use vplan_os::held::HeldFiles;
 use vplan_os::process::program::Root;
 use vplan_os::scratch::{self, TempDir};
@@ -242,8 +243,9 @@ pub(super) fn held(
     // In a linked work tree, `.git` is a file with the path of the git directory.
     let linked = root.join(".git");
     kept.extend([root.join(".vplan"), records.to_owned()]);
-    kept.extend(linked.is_file().then_some(linked));
     kept.extend(asked.records.clone());
+    without_links(kept.iter().cloned().chain(engine.state_base().ok()))?;
+    kept.extend(linked.is_file().then_some(linked));
     kept.extend(
         dirs.iter()
             .flat_map(|dir| DECIDING.map(|name| dir.join(name))),
@@ -283,6 +285,21 @@ pub(super) fn held(
         folder,
         state,
     }))
+}
+
+/// Makes sure that what a fixer must not change has no names elsewhere: it could write through them.
+fn without_links(kept: impl Iterator<Item = PathBuf>) -> Result<(), Failure> {
+    let kept: Vec<PathBuf> = kept.collect();
+    let message = match linked_elsewhere(&kept, &[]) {
+        Ok(None) => return Ok(()),
+        Ok(Some(file)) => format!(
+            "`{}` has {} names, and through the others the fixer could change it: remove those",
+            visible(file.path.as_os_str().as_encoded_bytes()),
+            file.names
+        ),
+        Err(error) => format!("what the fixer must not change cannot be listed: {error}"),
+    };
+    Err(Failure::setup("vplan::sandbox::failed", message))
 }
 
 fn broken(error: &std::io::Error) -> Failure {

@@ -141,6 +141,25 @@ fn a_guarded_fixer_writes_no_record_and_no_memory_of_others() {
 }
 
 #[test]
+fn a_record_has_no_other_name_through_which_a_guarded_fixer_could_write() {
+    let project = project("echo fine and good > src/a; echo x > out/x || true");
+    if !guards(&project) {
+        return;
+    }
+    project.run(&["run"]).exits(40);
+    let record = std::fs::read_dir(project.path(".vplan/runs"))
+        .unwrap()
+        .map(|run| run.unwrap().path().join("report.json"))
+        .find(|file| file.is_file());
+    let other = project.path("out/x");
+    std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+    std::fs::hard_link(record.unwrap(), &other).unwrap();
+    repaired(&project, &[]).exits(5).warns("has 2 names");
+    project.remove("out/x");
+    repaired(&project, &[]).exits(0);
+}
+
+#[test]
 fn honest_work_of_a_guarded_fixer_is_free() {
     for act in [
         "g commit -qam fixed && git pack-refs --all && git gc -q --prune=now",
