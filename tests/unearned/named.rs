@@ -213,6 +213,7 @@ fn a_list_that_is_empty_in_ci() {
 #[test]
 fn names_that_are_nowhere() {
     let project = project();
+    project.symlink("link", "src");
     let nowhere: &[(&[&str], &[&str])] = &[
         (&["--changed", "srx/a"], &["srx/a"]),
         (&["--changed", "src/a", "srx/a"], &["srx/a"]),
@@ -225,6 +226,8 @@ fn names_that_are_nowhere() {
         ),
         (&["--changed", ":src/**", "src/a"], &["src/**"]),
         (&["--changed", "SRC/A"], &["SRC/A"]),
+        (&["--changed", "src/a", ".git/HEAD"], &[".git/HEAD"]),
+        (&["--changed", "src/a", "link/a"], &["link/a"]),
     ];
     for (args, files) in nowhere {
         covers_less(run(&project, args), "unknown_files", files);

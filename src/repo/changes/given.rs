@@ -14,11 +14,22 @@ use vplan_plan::caveat::{Caveat, Code, Effect};
 /// The prefix of a path relative to the root, whatever the directory of the caller.
 pub(crate) const FROM_ROOT: &[u8] = b":/";
 
-/// Whether the work tree has a file at a path: anything but a directory.
+/// Whether the work tree has a file at a path: anything but a directory, with no symlink on the way and
+/// not one of git's own.
 #[must_use]
 pub fn is_file(root: &Path, path: &RepoPath) -> bool {
+    is_entry(root, path) && is_plain(root, &path.folder())
+}
+
+fn is_entry(root: &Path, path: &RepoPath) -> bool {
     let found = root.join(path.to_os()).symlink_metadata();
     found.is_ok_and(|found| !found.is_dir())
+}
+
+/// Whether no symlink is on the way into a folder, which is not in git's own.
+fn is_plain(root: &Path, folder: &RepoPath) -> bool {
+    let is_link = |dir: &RepoPath| root.join(dir.to_os()).is_symlink();
+    !folder.segments().any(|name| name == b".git") && !folder.ancestors().iter().any(is_link)
 }
 
 /// Returns the changed files that neither the work tree has, nor the index, HEAD, or an earlier
@@ -34,16 +45,21 @@ pub fn unknown(
     // The last missing directory: nothing below it exists.
     let mut gone: Option<RepoPath> = None;
     let mut lacking: Vec<RepoPath> = Vec::new();
+    // The folder of the last path.
+    let mut known = (RepoPath::root(), true);
     for file in changes.files() {
         let path = &file.path;
+        let folder = path.folder();
+        if known.0 != folder {
+            known = (folder.clone(), is_plain(root, &folder));
+        }
         let is_below = gone.as_ref().is_some_and(|dir| path.below(dir).is_some());
         // Without git, only the caller can know what was deleted.
         let is_known = git.is_none() && file.status == Status::Deleted;
-        if is_known || !is_below && is_file(root, path) {
+        if is_known || !is_below && known.1 && is_entry(root, path) {
             continue;
         }
         if !is_below {
-            let folder = path.folder();
             let is_gone = root.join(folder.to_os()).symlink_metadata().is_err();
             gone = Some(folder).filter(|_| is_gone);
         }
