@@ -50,6 +50,17 @@ fn git_is_killed_or_cannot_be_started() {
     with_git(project(), "#!/nowhere/sh\n")
         .run(&["run"])
         .exits(5);
+    for faulty in [
+        "echo 'fatal: cannot open x: Too many open files' >&2\nexit 128",
+        "echo 'error: unable to write file x: No space left on device' >&2\nexit 128",
+        "echo 'fatal: Out of memory? mmap failed: Cannot allocate memory' >&2\nexit 128",
+        "echo 'git: error while loading shared libraries: libz.so.1' >&2\nexit 127",
+        "exit 126",
+    ] {
+        with_git(project(), &format!("#!/bin/sh\n{faulty}\n"))
+            .run(&["run"])
+            .exits(5);
+    }
     // A git that answers with an error is not the machine's fault.
     with_git(project(), "#!/bin/sh\necho 'fatal: no' >&2\nexit 128\n")
         .run(&["run"])

@@ -40,6 +40,22 @@ pub const PAGE: Output = Output::new("--html", |text| {
     })
 });
 
+/// Makes the failure for a file that could not be written: the machine's if it has no room, or else the
+/// caller's, who named it.
+pub fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("`{}` cannot be written: {error}", visible_path(path));
+    let full = [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::FileTooLarge,
+    ];
+    if full.contains(&error.kind()) {
+        Failure::setup("vplan::usage::output", message)
+    } else {
+        Failure::usage("vplan::usage::output", message)
+    }
+}
+
 /// A plan in JSON.
 const PLAN_JSON: Output = Output::new("--output", |text| {
     has_keys(text, &["digest", "policy", "request", "steps", "version"])

@@ -105,12 +105,23 @@ pub(super) fn unread(path: &[u8], found: io::Result<Metadata>) -> Result<(), Git
     }
 }
 
-/// Whether a system's message is of an error that is not the file's: no memory (12), no descriptors
-/// (23, 24), an error of the device (5).
+/// The system's errors that are not the file's: of the device (5), no processes (11), no memory (12),
+/// no descriptors (23, 24), no space (28), as git prints them.
+const OF_MACHINE: [(&str, &str); 6] = [
+    ("5", "Input/output error"),
+    ("11", "Resource temporarily unavailable"),
+    ("12", "Cannot allocate memory"),
+    ("23", "Too many open files in system"),
+    ("24", "Too many open files"),
+    ("28", "No space left on device"),
+];
+
+/// Whether a message of the system, or of git, ends with one of these errors.
 fn lacks_resources(message: &str) -> bool {
-    let numbers = ["5", "12", "23", "24"];
-    let is_it = |n: &&str| message.ends_with(&format!("(os error {n})"));
-    numbers.iter().any(is_it)
+    let is_it = |(number, text): &(&str, &str)| {
+        message.ends_with(&format!("(os error {number})")) || message.ends_with(text)
+    };
+    OF_MACHINE.iter().any(is_it)
 }
 
 fn show(path: &Path) -> String {
@@ -118,8 +129,8 @@ fn show(path: &Path) -> String {
 }
 
 impl GitError {
-    /// Whether the machine is at fault: git is missing, hangs or was ended, or a file cannot be read
-    /// because descriptors or memory are used up.
+    /// Whether the machine is at fault: git is missing, hangs or was ended, or something fails because
+    /// descriptors, memory or space are used up.
     #[must_use]
     pub fn is_of_machine(&self) -> bool {
         match self {
@@ -127,7 +138,9 @@ impl GitError {
             | GitError::Spawn(_)
             | GitError::Killed(_)
             | GitError::TimedOut { .. } => true,
-            GitError::File { message, .. } => lacks_resources(message),
+            GitError::File { message, .. } | GitError::Failed { message, .. } => {
+                lacks_resources(message)
+            }
             _ => false,
         }
     }

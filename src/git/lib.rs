@@ -328,9 +328,14 @@ impl Git {
         let line = ["fatal: ", "error: "]
             .iter()
             .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
-        GitError::Failed {
-            command: command.to_owned(),
-            message: visible(line.trim_end_matches('.')),
+        let message = visible(line.trim_end_matches('.'));
+        match output.exit {
+            // What a shell and the loader say of a program that does not start.
+            Some(126 | 127) => GitError::Spawn(message),
+            _ => GitError::Failed {
+                command: command.to_owned(),
+                message,
+            },
         }
     }
 

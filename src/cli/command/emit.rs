@@ -2,7 +2,7 @@
 
 use super::answer::*;
 use crate::args::REQUIRED;
-use crate::outputs::EMITTED;
+use crate::outputs::{self, EMITTED};
 use crate::render::diff::unified;
 use crate::value::{Words, one_of};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -187,11 +187,8 @@ fn compared(path: &Path, text: &str, color: bool) -> Result<Emitted, Failure> {
 
 fn written(path: &Path, text: &str, force: bool) -> Result<Emitted, Failure> {
     EMITTED.check(path, force, "vplan::usage::output")?;
-    EMITTED.write(path, text, force).map_err(|e| {
-        let name = visible_path(path);
-        let message = format!("`{name}` cannot be written: {e}");
-        Failure::usage("vplan::usage::output", message)
-    })?;
+    let written = EMITTED.write(path, text, force);
+    written.map_err(|e| outputs::unwritten(path, &e))?;
     Ok((EmittedState::Written, None))
 }
 

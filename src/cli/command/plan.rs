@@ -212,8 +212,5 @@ fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
-    files::replace(path, text.as_bytes()).map_err(|e| {
-        let message = format!("`{}` cannot be written: {e}", visible_path(path));
-        Failure::usage("vplan::usage::output", message)
-    })
+    files::replace(path, text.as_bytes()).map_err(|e| outputs::unwritten(path, &e))
 }
