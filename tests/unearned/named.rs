@@ -281,6 +281,15 @@ fn names_that_are_nowhere() {
     );
 }
 
+/// Who asks for nothing gets no pass in full.
+#[test]
+fn a_run_without_its_checks() {
+    let project = project();
+    project.run(&["run", "--mode", "off"]).exits(0);
+    let (exit, report) = run(&project, &["--mode", "off"]);
+    assert_eq!((exit, &report["coverage"]), (Some(44), &json!("narrowed")));
+}
+
 #[test]
 fn thousands_of_names_that_are_nowhere() {
     let project = project();
