@@ -10,16 +10,16 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Patterns compiled together, each identified by a number of the caller's.
+/// Patterns compiled together, each identified by what the caller knows it by.
 #[derive(Debug)]
-pub(crate) struct PatternSet {
+pub(crate) struct PatternSet<N> {
     set: GlobSet,
     /// The caller's number of each glob of the set.
-    numbers: Vec<u32>,
+    numbers: Vec<N>,
     found: Vec<usize>,
 }
 
-impl PatternSet {
+impl PatternSet<()> {
     /// Whether a set can contain a pattern.
     pub(crate) fn holds(pattern: &Pattern) -> bool {
         let plain = |part: &Part| matches!(part, Part::Star | Part::Text(_));
@@ -28,10 +28,12 @@ impl PatternSet {
             Segment::Any | Segment::Literal(_) => true,
         })
     }
+}
 
+impl<N: Copy> PatternSet<N> {
     /// Compiles patterns, which costs some ten microseconds each. `None` when `globset` refuses
     /// one.
-    pub fn new(patterns: &[(u32, &Pattern)]) -> Option<Self> {
+    pub fn new(patterns: &[(N, &Pattern)]) -> Option<Self> {
         let mut builder = GlobSetBuilder::new();
         let mut numbers = Vec::new();
         for (number, pattern) in patterns {
@@ -56,7 +58,7 @@ impl PatternSet {
     }
 
     /// Calls `found` with the number of each pattern that matches, once or more.
-    pub(crate) fn visit(&mut self, path: &[u8], mut found: impl FnMut(u32)) {
+    pub(crate) fn visit(&mut self, path: &[u8], mut found: impl FnMut(N)) {
         self.set
             .matches_candidate_into(&Candidate::new(OsStr::from_bytes(path)), &mut self.found);
         for number in self.found.iter().filter_map(|i| self.numbers.get(*i)) {

@@ -1,11 +1,10 @@
 //! An index of many globs by a key that every matching path must have, so that few globs are tried
-//! for each path.
+//! for each path. Its hash tables serve lookups only: no result depends on their order.
 
-use super::table::{Table, hash};
+use super::list::GlobIndex;
 use crate::glob::{Glob, Part, Pattern, PatternSet, Segment};
-
-/// No further entry.
-pub(super) const END: u32 = u32::MAX;
+use crate::index::Dense;
+use hashbrown::HashMap;
 
 /// The bytes of a piece of text that serves as a key.
 pub(super) const GRAM: usize = 4;
@@ -16,6 +15,9 @@ const CROWD: u32 = 8;
 /// Maximum number of patterns in one set, because larger ones are slow (measured: at 512, half of
 /// the gain is lost).
 const SET_SIZE: usize = 128;
+
+crate::index!(EntryIndex, "entry", "Position of an entry of an index.");
+crate::index!(GroupIndex, "group", "Position of a group of patterns.");
 
 /// Globs, by a property that matching paths must have.
 #[derive(Default)]
@@ -28,39 +30,33 @@ pub(super) struct Index<'g> {
     pub(super) segment: Keys<'g>,
     /// The last segment: `**/Makefile`.
     pub(super) name: Keys<'g>,
-    /// The end of the last segment, from one of its dots on: `**/*.rs`. Hashed from its end.
+    /// The end of the last segment, from one of its dots on: `**/*.rs`.
     pub(super) suffix: Keys<'g>,
     /// A piece of text in some segment: `**/*-worker-*`. Only for globs that would be crowded under
     /// the keys above.
     pub(super) gram: Keys<'g>,
-    /// The first entry of the globs without such a key.
-    pub(super) rest: Option<u32>,
-    pub(super) entries: Vec<IndexEntry<'g>>,
+    /// The globs without such a key.
+    pub(super) rest: Key,
+    pub(super) entries: Dense<EntryIndex, IndexEntry<'g>>,
     /// Patterns that share an entry, since there are many under one key.
-    pub(super) groups: Vec<Vec<(u32, &'g Pattern)>>,
+    pub(super) groups: Dense<GroupIndex, Vec<(GlobIndex, &'g Pattern)>>,
 }
 
 /// Keys of one kind.
-#[derive(Default)]
-pub(super) struct Keys<'g> {
-    table: Table,
-    pub(super) keys: Vec<Key<'g>>,
-}
+pub(super) type Keys<'g> = HashMap<&'g [u8], Key>;
 
-pub(super) struct Key<'g> {
-    bytes: &'g [u8],
-    hash: u64,
-    /// The number of patterns that could be filed under this key.
+/// What is known of the patterns of a key.
+#[derive(Default)]
+pub(super) struct Key {
+    /// How many patterns could be filed under it.
     shared: u32,
     /// The first entry that is.
-    first: u32,
+    pub(super) first: Option<EntryIndex>,
 }
 
 /// An alternative of a glob, or a group of them, in the chain of its key.
 pub(super) struct IndexEntry<'g> {
-    /// The glob's number, or that of the group.
-    pub(super) number: u32,
-    pub(super) next: u32,
+    pub(super) next: Option<EntryIndex>,
     pub(super) test: Test<'g>,
 }
 
@@ -68,11 +64,11 @@ pub(super) struct IndexEntry<'g> {
 #[derive(Clone, Copy)]
 pub(super) enum Test<'g> {
     /// None: the key decides.
-    None,
+    None(GlobIndex),
     /// This pattern.
-    One(&'g Pattern),
+    One(GlobIndex, &'g Pattern),
     /// A group of patterns.
-    Group,
+    Group(GroupIndex),
 }
 
 /// The kinds of keys.
@@ -87,44 +83,34 @@ enum Kind {
 }
 
 impl<'g> Index<'g> {
-    /// Indexes globs; a glob is identified by its place in the list.
-    pub(super) fn new(globs: &[&'g Glob]) -> Self {
+    /// Indexes globs.
+    pub(super) fn new(globs: &Dense<GlobIndex, &'g Glob>) -> Self {
         let mut index = Self::default();
         let mut later = Vec::new();
-        for (glob, number) in globs.iter().zip(0_u32..) {
+        for (number, &glob) in globs.numbered() {
             for pattern in glob.alternatives() {
-                if let Some((kind, bytes)) = sole_key(pattern) {
-                    let key = index.keys(kind).intern(kind, bytes);
-                    index.add(Some((kind, key)), number, Test::None);
+                if let Some(key) = sole_key(pattern) {
+                    index.add(Some(key), Test::None(number));
                 } else if pattern.prefix.is_empty() && matches!(*pattern.rest, [Segment::Any]) {
-                    index.add(None, number, Test::None);
+                    index.add(None, Test::None(number));
                 } else {
                     each_key(pattern, |kind, bytes| index.share(kind, bytes));
-                    later.push((number, pattern));
+                    later.push((number, pattern, false));
                 }
             }
         }
         // Only now is the number of patterns of each key known. With a thousand globs such as
         // `packages/*/web/**`, the key `web` is better than `packages`.
-        let crowded: Vec<bool> = later
-            .iter()
-            .map(|(_, pattern)| {
-                let crowded = index
-                    .least_shared(pattern, false)
-                    .is_none_or(|(shared, ..)| shared > CROWD);
-                if crowded {
-                    each_gram(pattern, |bytes| index.share(Kind::Gram, bytes));
-                }
-                crowded
-            })
-            .collect();
-        for ((number, pattern), crowded) in later.into_iter().zip(crowded) {
-            let best = index.least_shared(pattern, crowded);
-            index.add(
-                best.map(|(_, kind, key)| (kind, key)),
-                number,
-                Test::One(pattern),
-            );
+        for (_, pattern, is_crowded) in &mut later {
+            let best = index.least_shared(pattern, false);
+            *is_crowded = best.is_none_or(|(shared, _)| shared > CROWD);
+            if *is_crowded {
+                each_gram(pattern, |bytes| index.share(Kind::Gram, bytes));
+            }
+        }
+        for (number, pattern, is_crowded) in later {
+            let best = index.least_shared(pattern, is_crowded);
+            index.add(best.map(|(_, key)| key), Test::One(number, pattern));
         }
         index.group();
         index
@@ -132,22 +118,20 @@ impl<'g> Index<'g> {
 
     /// Counts a pattern that could be filed under a key.
     fn share(&mut self, kind: Kind, bytes: &'g [u8]) {
-        let keys = self.keys(kind);
-        let key = keys.intern(kind, bytes);
-        if let Some(key) = keys.keys.get_mut(key) {
-            key.shared += 1;
-        }
+        self.keys(kind).entry(bytes).or_default().shared += 1;
     }
 
     /// Returns the key of a pattern that the fewest others have, and how many do.
-    fn least_shared(&mut self, pattern: &'g Pattern, grams: bool) -> Option<(u32, Kind, usize)> {
-        let mut best: Option<(u32, Kind, usize)> = None;
+    fn least_shared(
+        &mut self,
+        pattern: &'g Pattern,
+        grams: bool,
+    ) -> Option<(u32, (Kind, &'g [u8]))> {
+        let mut best = None;
         let mut consider = |kind, bytes: &'g [u8]| {
-            let keys = self.keys(kind);
-            let key = keys.intern(kind, bytes);
-            let shared = keys.keys.get(key).map_or(0, |key| key.shared);
-            if best.is_none_or(|(least, ..)| shared < least) {
-                best = Some((shared, kind, key));
+            let shared = self.keys(kind).get(bytes).map_or(0, |key| key.shared);
+            if best.is_none_or(|(least, _)| shared < least) {
+                best = Some((shared, (kind, bytes)));
             }
         };
         each_key(pattern, &mut consider);
@@ -166,50 +150,40 @@ impl<'g> Index<'g> {
             Kind::Suffix,
             Kind::Gram,
         ] {
-            for key in 0..self.keys(kind).keys.len() {
-                let first = self.keys(kind).keys.get(key).map_or(END, |key| key.first);
-                let first = self.group_chain(first);
-                if let Some(key) = self.keys(kind).keys.get_mut(key) {
-                    key.first = first;
-                }
+            let mut keys = std::mem::take(self.keys(kind));
+            // In one order always, as the first groups are those that are compiled.
+            let mut in_order: Vec<&mut Key> = keys.values_mut().collect();
+            in_order.sort_unstable_by_key(|key| key.first);
+            for key in in_order {
+                key.first = self.group_chain(key.first);
             }
+            *self.keys(kind) = keys;
         }
-        self.rest = self.rest.map(|first| self.group_chain(first));
+        self.rest.first = self.group_chain(self.rest.first);
     }
 
     /// Groups the patterns of one chain that can be grouped; returns its new first entry.
-    fn group_chain(&mut self, first: u32) -> u32 {
+    fn group_chain(&mut self, first: Option<EntryIndex>) -> Option<EntryIndex> {
         let (mut alone, mut many) = (Vec::new(), Vec::new());
         let mut next = first;
-        while let Some(entry) = self.entries.get(next as usize) {
-            match entry.test {
-                Test::One(pattern) if PatternSet::holds(pattern) => {
-                    many.push((entry.number, pattern))
+        while let Some(entry) = next {
+            match self.entries[entry].test {
+                Test::One(glob, pattern) if PatternSet::holds(pattern) => {
+                    many.push((glob, pattern))
                 }
-                _ => alone.push(next),
+                _ => alone.push(entry),
             }
-            next = entry.next;
+            next = self.entries[entry].next;
         }
         if many.len() <= CROWD as usize {
             return first;
         }
-        let mut next = END;
         for entry in alone {
-            if let Some(entry) = self.entries.get_mut(entry as usize) {
-                entry.next = next;
-            }
-            next = entry;
+            self.entries[entry].next = next.replace(entry);
         }
         for group in many.chunks(SET_SIZE) {
-            let number = u32::try_from(self.groups.len()).unwrap_or(END);
-            self.groups.push(group.to_vec());
-            let entry = u32::try_from(self.entries.len()).unwrap_or(END);
-            self.entries.push(IndexEntry {
-                number,
-                next,
-                test: Test::Group,
-            });
-            next = entry;
+            let test = Test::Group(self.groups.push(group.to_vec()));
+            next = Some(self.entries.push(IndexEntry { next, test }));
         }
         next
     }
@@ -225,16 +199,14 @@ impl<'g> Index<'g> {
         }
     }
 
-    fn add(&mut self, key: Option<(Kind, usize)>, number: u32, test: Test<'g>) {
-        let entry = u32::try_from(self.entries.len()).unwrap_or(END);
-        let next = match key {
-            Some((kind, key)) => match self.keys(kind).keys.get_mut(key) {
-                Some(key) => std::mem::replace(&mut key.first, entry),
-                None => END,
-            },
-            None => self.rest.replace(entry).unwrap_or(END),
+    fn add(&mut self, key: Option<(Kind, &'g [u8])>, test: Test<'g>) {
+        let entry = self.entries.push(IndexEntry { next: None, test });
+        let key = match key {
+            Some((kind, bytes)) => self.keys(kind).entry(bytes).or_default(),
+            None => &mut self.rest,
         };
-        self.entries.push(IndexEntry { number, next, test });
+        let next = key.first.replace(entry);
+        self.entries[entry].next = next;
     }
 }
 
@@ -299,45 +271,5 @@ fn each_gram<'p>(pattern: &'p Pattern, mut visit: impl FnMut(&'p [u8])) {
         if i < 4 || i + 4 >= count {
             visit(gram);
         }
-    }
-}
-
-impl<'g> Keys<'g> {
-    /// Returns the number of a key, which is added if it is new.
-    fn intern(&mut self, kind: Kind, bytes: &'g [u8]) -> usize {
-        let hash = match kind {
-            Kind::Suffix => hash(bytes.iter().rev()),
-            _ => hash(bytes),
-        };
-        let found = self.table.find(hash, |number| self.is(number, bytes));
-        let number = found.unwrap_or_else(|| {
-            let number = u32::try_from(self.keys.len()).unwrap_or(END);
-            self.table.insert(hash, number, |n| {
-                self.keys.get(n as usize).map_or(0, |key| key.hash)
-            });
-            self.keys.push(Key {
-                bytes,
-                hash,
-                shared: 0,
-                first: END,
-            });
-            number
-        });
-        number as usize
-    }
-
-    fn is(&self, number: u32, bytes: &[u8]) -> bool {
-        self.keys
-            .get(number as usize)
-            .is_some_and(|key| key.bytes == bytes)
-    }
-
-    /// Returns the first entry under a key.
-    #[inline]
-    pub(super) fn first(&self, hash: u64, bytes: &[u8]) -> u32 {
-        let found = self.table.find(hash, |number| self.is(number, bytes));
-        found
-            .and_then(|number| self.keys.get(number as usize))
-            .map_or(END, |key| key.first)
     }
 }

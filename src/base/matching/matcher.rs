@@ -1,10 +1,11 @@
 //! Selections that are prepared once, and a pass of them over files in blocks.
 
 use super::index::Index;
-use super::list::{Child, Lists};
-use super::walk::{Sink, Walk};
+use super::list::{ChildKind, GlobIndex, Level, ListIndex, Lists};
+use super::walk::Walk;
 use crate::change::ChangeSet;
 use crate::glob::Selection;
+use crate::index::{Dense, Index as _};
 use std::cell::Cell;
 
 /// Maximum number of files that a reason names.
@@ -49,11 +50,7 @@ pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected
     let matcher = Matcher::new(selections);
     let lists = &matcher.lists;
     let tally = matcher.walk(Tally::new(lists), changes);
-    lists
-        .roots
-        .iter()
-        .map(|r| tally.answer(lists, *r))
-        .collect()
+    lists.roots.iter().map(|root| tally.answer(*root)).collect()
 }
 
 /// Returns for each file whether the selection selects it, in the time of [`match_all`].
@@ -76,7 +73,7 @@ pub struct Matcher<'g> {
     lists: Lists<'g>,
     index: Index<'g>,
     /// For each list the selections that it is.
-    selections: Vec<Vec<usize>>,
+    selections: Dense<ListIndex, Vec<usize>>,
     /// The empty buffers of the previous pass: making them takes longer than a pass over a few
     /// files.
     tally: Cell<Option<Tally>>,
@@ -88,11 +85,9 @@ impl<'g> Matcher<'g> {
     pub fn new(selections: &[&'g Selection]) -> Self {
         let lists = Lists::new(selections);
         let index = Index::new(&lists.globs);
-        let mut of_list = vec![Vec::new(); lists.lists.len()];
+        let mut of_list = Dense::filled(Vec::new(), lists.lists.len());
         for (selection, root) in lists.roots.iter().enumerate() {
-            if let Some(selections) = of_list.get_mut(*root as usize) {
-                selections.push(selection);
-            }
+            of_list[*root].push(selection);
         }
         Self {
             lists,
@@ -111,11 +106,11 @@ impl<'g> Matcher<'g> {
         let mut tally = self.walk(tally, changes);
         let mut found = Vec::new();
         for list in &tally.found {
-            let selections = self.selections.get(*list as usize).into_iter().flatten();
-            found.extend(selections.map(|s| (*s, tally.answer(lists, *list))));
+            let selections = self.selections[*list].iter();
+            found.extend(selections.map(|s| (*s, tally.answer(*list))));
         }
         found.sort_unstable_by_key(|(selection, _)| *selection);
-        tally.clear(lists);
+        tally.clear();
         self.tally.set(Some(tally));
         found
     }
@@ -149,31 +144,31 @@ impl std::fmt::Debug for Matcher<'_> {
 }
 
 /// The state of the current block, and the hits so far.
-struct Tally {
+pub(super) struct Tally {
     /// The position of the current file in a mask.
     word: usize,
     bit: u64,
     /// For each glob, and for each list, the files of the current block that it selects.
-    globs: Vec<Mask>,
-    masks: Vec<Mask>,
+    globs: Dense<GlobIndex, Mask>,
+    masks: Dense<ListIndex, Mask>,
     /// The globs that match some file of the current block.
-    touched: Vec<u32>,
+    touched: Vec<GlobIndex>,
     /// The lists that may select some file of the block, by level; and whether each is queued.
-    queues: Vec<Vec<u32>>,
-    queued: Vec<bool>,
-    /// For each list its hits, and for each child of each list.
-    all: Vec<Hits>,
-    items: Vec<Hits>,
+    queues: Dense<Level, Vec<ListIndex>>,
+    queued: Dense<ListIndex, bool>,
+    /// For each list its hits, and for each of its children; a single child has those of its list.
+    all: Dense<ListIndex, Hits>,
+    items: Dense<ListIndex, Vec<Hits>>,
     /// The lists with hits.
-    found: Vec<u32>,
+    found: Vec<ListIndex>,
     /// For each list, whether all its files are requested; and the files found for such lists.
-    watched: Vec<bool>,
+    watched: Dense<ListIndex, bool>,
     seen: Vec<SeenBlock>,
 }
 
 /// The files of one block that a list selects.
 pub(super) struct SeenBlock {
-    pub(super) list: u32,
+    pub(super) list: ListIndex,
     /// The first file of the block.
     base: u32,
     mask: Mask,
@@ -182,55 +177,39 @@ pub(super) struct SeenBlock {
 impl SeenBlock {
     /// Returns the indices of the files, ascending.
     pub(super) fn files(&self) -> impl Iterator<Item = usize> {
-        let words = self
-            .mask
-            .into_iter()
-            .zip((self.base as usize..).step_by(64));
-        words.flat_map(|(word, base)| {
-            let rests = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)));
-            let rests = rests.take(word.count_ones() as usize);
-            rests.map(move |rest| base + rest.trailing_zeros() as usize)
-        })
+        files(self.mask, self.base).map(|file| file as usize)
     }
 }
 
-impl Sink for Tally {
-    #[inline]
-    fn knows(&self, glob: u32) -> bool {
-        self.globs
-            .get(glob as usize)
-            .and_then(|mask| mask.get(self.word))
-            .is_some_and(|word| word & self.bit != 0)
-    }
-
-    #[inline]
-    fn hit(&mut self, glob: u32) {
-        if let Some(mask) = self.globs.get_mut(glob as usize) {
-            if *mask == NONE {
-                self.touched.push(glob);
-            }
-            if let Some(word) = mask.get_mut(self.word) {
-                *word |= self.bit;
-            }
-        }
-    }
+/// Returns the files of a mask, whose lowest bit is the file `base`, ascending.
+fn files(mask: Mask, base: u32) -> impl Iterator<Item = u32> {
+    let words = mask.into_iter().zip((base..).step_by(64));
+    words.flat_map(|(word, base)| {
+        let rests = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1)));
+        let rests = rests.take(word.count_ones() as usize);
+        rests.map(move |rest| base + rest.trailing_zeros())
+    })
 }
 
 impl Tally {
     fn new(lists: &Lists<'_>) -> Self {
         let count = lists.lists.len();
+        let levels = lists.lists.iter().map(|list| list.level.position() + 1);
+        let hits = |count: usize| vec![Hits::default(); if count == 1 { 0 } else { count }];
         Self {
             word: 0,
             bit: 0,
-            globs: vec![NONE; lists.globs.len()],
-            masks: vec![NONE; count],
+            globs: Dense::filled(NONE, lists.globs.len()),
+            masks: Dense::filled(NONE, count),
             touched: Vec::new(),
-            queues: vec![Vec::new(); lists.levels],
-            queued: vec![false; count],
-            all: vec![Hits::default(); count],
-            items: vec![Hits::default(); lists.children.len()],
+            queues: Dense::filled(Vec::new(), levels.max().unwrap_or(0)),
+            queued: Dense::filled(false, count),
+            all: Dense::filled(Hits::default(), count),
+            items: (lists.lists.iter())
+                .map(|list| hits(list.children.len()))
+                .collect(),
             found: Vec::new(),
-            watched: Vec::new(),
+            watched: Dense::filled(false, count),
             seen: Vec::new(),
         }
     }
@@ -238,109 +217,111 @@ impl Tally {
     /// Makes one that remembers every file that a selection selects.
     fn watching(lists: &Lists<'_>) -> Self {
         let mut tally = Self::new(lists);
-        tally.watched = vec![false; lists.lists.len()];
-        (lists.roots.iter()).for_each(|root| set(&mut tally.watched, *root, true));
+        (lists.roots.iter()).for_each(|root| tally.watched[*root] = true);
         tally
+    }
+
+    /// Whether a glob is already known to match the current file.
+    #[inline]
+    pub(super) fn knows(&self, glob: GlobIndex) -> bool {
+        let word = self.globs[glob].get(self.word);
+        word.is_some_and(|word| word & self.bit != 0)
+    }
+
+    /// Notes a glob that matches the current file.
+    #[inline]
+    pub(super) fn hit(&mut self, glob: GlobIndex) {
+        let mask = &mut self.globs[glob];
+        if *mask == NONE {
+            self.touched.push(glob);
+        }
+        if let Some(word) = mask.get_mut(self.word) {
+            *word |= self.bit;
+        }
     }
 
     /// Evaluates the lists on the current block, whose first file has the index `base`, and clears
     /// the block.
     fn close(&mut self, lists: &Lists<'_>, base: u32) {
-        for glob in &self.touched {
-            for list in lists.of_glob.of(*glob) {
-                enqueue(&mut self.queues, &mut self.queued, lists, *list);
-            }
+        let mut touched = std::mem::take(&mut self.touched);
+        for glob in &touched {
+            self.enqueue(lists, &lists.of_glob[*glob]);
         }
         // A list comes after all lists that it names, including excluded ones.
-        for level in 0..self.queues.len() {
-            let queue = self
-                .queues
-                .get_mut(level)
-                .map(std::mem::take)
-                .unwrap_or_default();
+        for level in self.queues.indices() {
+            let queue = std::mem::take(&mut self.queues[level]);
             for list in &queue {
                 if self.evaluate(lists, *list, base) {
-                    for user in lists.of_list.of(*list) {
-                        enqueue(&mut self.queues, &mut self.queued, lists, *user);
-                    }
+                    self.enqueue(lists, &lists.of_list[*list]);
                 }
             }
-            if let Some(slot) = self.queues.get_mut(level) {
-                *slot = queue;
-            }
+            self.queues[level] = queue;
         }
-        for queue in &mut self.queues {
-            for list in queue.drain(..) {
-                set(&mut self.masks, list, NONE);
-                set(&mut self.queued, list, false);
-            }
+        for list in self.queues.iter_mut().flat_map(|queue| queue.drain(..)) {
+            self.masks[list] = NONE;
+            self.queued[list] = false;
         }
-        for glob in self.touched.drain(..) {
-            set(&mut self.globs, glob, NONE);
+        for glob in touched.drain(..) {
+            self.globs[glob] = NONE;
+        }
+        self.touched = touched;
+    }
+
+    fn enqueue(&mut self, lists: &Lists<'_>, users: &[ListIndex]) {
+        for list in users {
+            if !std::mem::replace(&mut self.queued[*list], true) {
+                self.queues[lists.lists[*list].level].push(*list);
+            }
         }
     }
 
     /// Counts the files of the block that a list selects, and returns whether there are any.
-    fn evaluate(&mut self, lists: &Lists<'_>, list: u32, base: u32) -> bool {
-        let (from, children) = lists.children_of(list);
-        let excluded = children
-            .iter()
-            .filter(|c| c.not)
-            .fold(NONE, |mask, c| zip(mask, self.mask(*c), |a, b| a | b));
+    fn evaluate(&mut self, lists: &Lists<'_>, list: ListIndex, base: u32) -> bool {
+        let children = &*lists.lists[list].children;
+        let mask = |this: &Self, child: ChildKind| match child {
+            ChildKind::Glob(glob) => this.globs[glob],
+            ChildKind::List(list) => this.masks[list],
+        };
+        let excluding = children.iter().filter(|child| child.not);
+        let excluded = excluding.fold(NONE, |sum, child| {
+            zip(sum, mask(self, child.what), |a, b| a | b)
+        });
         let mut all = NONE;
-        for (child, item) in children.iter().zip(from..) {
-            if child.not {
-                continue;
-            }
-            let mask = zip(self.mask(*child), excluded, |mask, not| mask & !not);
+        for (item, child) in children.iter().enumerate().filter(|(_, c)| !c.not) {
+            let mask = zip(mask(self, child.what), excluded, |mask, not| mask & !not);
             all = zip(all, mask, |a, b| a | b);
-            // A single item has the hits of its list.
-            if children.len() > 1
-                && let Some(hits) = self.items.get_mut(item)
-            {
+            if let Some(hits) = self.items[list].get_mut(item) {
                 hits.add(mask, base);
             }
         }
-        set(&mut self.masks, list, all);
-        if let Some(hits) = self.all.get_mut(list as usize) {
-            if hits.count == 0 && all != NONE {
-                self.found.push(list);
-            }
-            hits.add(all, base);
+        self.masks[list] = all;
+        if all == NONE {
+            return false;
         }
-        if all != NONE && self.watched.get(list as usize) == Some(&true) {
+        if self.all[list].count == 0 {
+            self.found.push(list);
+        }
+        self.all[list].add(all, base);
+        if self.watched[list] {
             let mask = all;
             self.seen.push(SeenBlock { list, base, mask });
         }
-        all != NONE
+        true
     }
 
-    fn mask(&self, child: Child) -> Mask {
-        let masks = if child.list { &self.masks } else { &self.globs };
-        masks.get(child.number as usize).copied().unwrap_or(NONE)
-    }
-
-    fn answer(&self, lists: &Lists<'_>, list: u32) -> Selected {
-        let all = self.all.get(list as usize).cloned().unwrap_or_default();
-        let (from, children) = lists.children_of(list);
-        let items = match children {
-            [_] => vec![all.clone()],
-            _ => self
-                .items
-                .get(from..from + children.len())
-                .map(<[Hits]>::to_vec)
-                .unwrap_or_default(),
-        };
+    fn answer(&self, list: ListIndex) -> Selected {
+        let (all, mut items) = (self.all[list].clone(), self.items[list].clone());
+        if items.is_empty() {
+            items.push(all.clone());
+        }
         Selected { all, items }
     }
 
     /// Forgets the hits. All else was cleared with each block.
-    fn clear(&mut self, lists: &Lists<'_>) {
+    fn clear(&mut self) {
         for list in self.found.drain(..) {
-            set(&mut self.all, list, Hits::default());
-            let (from, children) = lists.children_of(list);
-            let items = self.items.get_mut(from..from + children.len());
-            items.unwrap_or_default().fill(Hits::default());
+            self.all[list] = Hits::default();
+            self.items[list].fill(Hits::default());
         }
     }
 }
@@ -348,20 +329,10 @@ impl Tally {
 impl Hits {
     /// Adds the files of a mask, whose lowest bit is the file `base`.
     fn add(&mut self, mask: Mask, base: u32) {
-        self.count += mask
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum::<u64>();
-        if self.first.len() == SHOWN {
-            return;
-        }
-        for (word, base) in mask.iter().zip((base..).step_by(64)) {
-            let mut left = *word;
-            while left != 0 && self.first.len() < SHOWN {
-                self.first.push(base + left.trailing_zeros());
-                left &= left - 1;
-            }
-        }
+        let ones = mask.iter().map(|word| u64::from(word.count_ones()));
+        self.count += ones.sum::<u64>();
+        let room = SHOWN.saturating_sub(self.first.len());
+        self.first.extend(files(mask, base).take(room));
     }
 }
 
@@ -371,20 +342,4 @@ fn zip(a: Mask, b: Mask, of: impl Fn(u64, u64) -> u64) -> Mask {
         *word = of(*word, other);
     }
     mask
-}
-
-fn enqueue(queues: &mut [Vec<u32>], queued: &mut [bool], lists: &Lists<'_>, list: u32) {
-    let level = lists.level(list);
-    if let (Some(queue), Some(queued @ false)) =
-        (queues.get_mut(level), queued.get_mut(list as usize))
-    {
-        *queued = true;
-        queue.push(list);
-    }
-}
-
-fn set<T>(values: &mut [T], at: u32, to: T) {
-    if let Some(value) = values.get_mut(at as usize) {
-        *value = to;
-    }
 }

@@ -5,7 +5,6 @@ mod groups;
 mod index;
 mod list;
 mod matcher;
-mod table;
 mod walk;
 
 pub use groups::group_files;

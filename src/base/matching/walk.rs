@@ -1,8 +1,10 @@
 //! Matches one path after another against the globs of an index.
 
-use super::index::{END, GRAM, Index, Test};
-use super::table::{SEED, hash, step};
+use super::index::{EntryIndex, GRAM, GroupIndex, Index, Keys, Test};
+use super::list::GlobIndex;
+use super::matcher::Tally;
 use crate::glob::{Pattern, PatternSet};
+use crate::index::Dense;
 
 /// The number of paths that a group of patterns is tested with before it is compiled to a set.
 const PATIENCE: u32 = 256;
@@ -17,14 +19,14 @@ pub(super) struct Walk<'g, 'p> {
     /// The directories above the previous path, outermost first.
     above: Vec<Directory>,
     before: &'p [u8],
-    sets: Vec<Set>,
+    sets: Dense<GroupIndex, Set>,
 }
 
 /// The state of a group of patterns.
 enum Set {
     /// Tested with that many paths so far.
     Waiting(u32),
-    Compiled(PatternSet),
+    Compiled(PatternSet<GlobIndex>),
     /// Its patterns are tested one by one.
     Never,
 }
@@ -32,112 +34,75 @@ enum Set {
 struct Directory {
     /// The offset of the `/` after it.
     end: usize,
-    /// The hash of the path up to and with that `/`.
-    hash: u64,
     /// The entries found by its path, and by its name.
-    tree: u32,
-    segment: u32,
+    tree: Option<EntryIndex>,
+    segment: Option<EntryIndex>,
 }
 
 impl<'g, 'p> Walk<'g, 'p> {
     /// Starts at the root.
     pub(super) fn new(index: &'g Index<'g>) -> Self {
-        let sets = (0..index.groups.len())
-            .map(|i| {
-                if i < SETS {
-                    Set::Waiting(0)
-                } else {
-                    Set::Never
-                }
-            })
-            .collect();
+        let sets = (0..index.groups.len()).map(|i| match i {
+            0..SETS => Set::Waiting(0),
+            _ => Set::Never,
+        });
         Self {
             index,
             above: Vec::new(),
             before: &[],
-            sets,
+            sets: sets.collect(),
         }
     }
 
-    /// Calls `found` with the number of each glob that matches the path, at least once. `known` may
-    /// exempt a glob from being tested again.
-    pub(super) fn visit<S: Sink>(&mut self, path: &'p [u8], sink: &mut S) {
+    /// Tells the tally of each glob that matches the path, at least once. A glob that it knows is
+    /// not tested again.
+    pub(super) fn visit(&mut self, path: &'p [u8], tally: &mut Tally) {
         let index = self.index;
-        let shared = self
-            .before
-            .iter()
-            .zip(path)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let pairs = self.before.iter().zip(path);
+        let shared = pairs.take_while(|(a, b)| a == b).count();
         self.before = path;
-        while self
-            .above
-            .last()
-            .is_some_and(|d| d.end > shared || path.get(d.end) != Some(&b'/'))
-        {
-            self.above.pop();
-        }
+        let is_left = |d: &mut Directory| d.end > shared || path.get(d.end) != Some(&b'/');
+        while self.above.pop_if(is_left).is_some() {}
         let sets = &mut self.sets;
-        let mut test = |first: u32, end: Option<usize>| test(index, sets, first, path, end, sink);
+        let mut test = |first, end| test(index, sets, first, path, end, tally);
         for directory in &self.above {
             test(directory.tree, Some(directory.end));
             test(directory.segment, None);
         }
-        let (mut start, mut whole) = self.above.last().map_or((0, SEED), |d| (d.end + 1, d.hash));
-        let mut segment = SEED;
-        for (at, byte) in path.iter().enumerate().skip(start) {
-            if *byte == b'/' {
-                let tree = path
-                    .get(..at)
-                    .map_or(END, |dir| index.tree.first(whole, dir));
-                let name = path
-                    .get(start..at)
-                    .map_or(END, |name| index.segment.first(segment, name));
-                test(tree, Some(at));
-                test(name, None);
-                whole = step(whole, *byte);
-                self.above.push(Directory {
-                    end: at,
-                    hash: whole,
-                    tree,
-                    segment: name,
-                });
-                (start, segment) = (at + 1, SEED);
-            } else {
-                whole = step(whole, *byte);
-                segment = step(segment, *byte);
+        let mut start = self.above.last().map_or(0, |d| d.end + 1);
+        let slashes = path.iter().enumerate().skip(start);
+        for (end, _) in slashes.filter(|(_, byte)| **byte == b'/') {
+            let tree = first(&index.tree, path.get(..end));
+            let segment = first(&index.segment, path.get(start..end));
+            test(tree, Some(end));
+            test(segment, None);
+            self.above.push(Directory { end, tree, segment });
+            start = end + 1;
+        }
+        let name = path.get(start..);
+        test(first(&index.whole, Some(path)), None);
+        test(first(&index.tree, Some(path)), Some(path.len()));
+        test(first(&index.segment, name), None);
+        test(first(&index.name, name), None);
+        if !index.suffix.is_empty() {
+            let letters = path.iter().enumerate().skip(start);
+            for (dot, _) in letters.filter(|(_, byte)| **byte == b'.') {
+                test(first(&index.suffix, path.get(dot..)), None);
             }
         }
-        let name = path.get(start..).unwrap_or_default();
-        test(index.whole.first(whole, path), None);
-        test(index.tree.first(whole, path), Some(path.len()));
-        test(index.segment.first(segment, name), None);
-        test(index.name.first(segment, name), None);
-        if !index.suffix.keys.is_empty() {
-            let mut hash = SEED;
-            for (at, byte) in name.iter().enumerate().rev() {
-                hash = step(hash, *byte);
-                if *byte == b'.' {
-                    let suffix = name.get(at..).unwrap_or_default();
-                    test(index.suffix.first(hash, suffix), None);
-                }
-            }
-        }
-        if !index.gram.keys.is_empty() {
+        if !index.gram.is_empty() {
             for gram in path.windows(GRAM) {
-                test(index.gram.first(hash(gram), gram), None);
+                test(first(&index.gram, Some(gram)), None);
             }
         }
-        test(index.rest.unwrap_or(END), None);
+        test(index.rest.first, None);
     }
 }
 
-/// A receiver of the globs that match.
-pub(super) trait Sink {
-    /// Whether a glob is already known to match the current path.
-    fn knows(&self, glob: u32) -> bool;
-    /// Reports a glob that matches the current path.
-    fn hit(&mut self, glob: u32);
+/// Returns the first entry under a key.
+#[inline]
+fn first(keys: &Keys<'_>, bytes: Option<&[u8]>) -> Option<EntryIndex> {
+    keys.get(bytes?)?.first
 }
 
 /// Tests the entries of one key. `end`: the end of the pattern's prefix, if the key was that
@@ -145,40 +110,33 @@ pub(super) trait Sink {
 #[inline]
 fn test(
     index: &Index<'_>,
-    sets: &mut [Set],
-    first: u32,
+    sets: &mut Dense<GroupIndex, Set>,
+    mut next: Option<EntryIndex>,
     path: &[u8],
     end: Option<usize>,
-    sink: &mut impl Sink,
+    tally: &mut Tally,
 ) {
-    let mut next = first;
-    while let Some(entry) = index.entries.get(next as usize) {
-        match (entry.test, end) {
-            (Test::None, _) => sink.hit(entry.number),
-            (Test::One(_), _) if sink.knows(entry.number) => {}
-            (Test::One(pattern), Some(end)) => {
-                if pattern.matches_below(path.get(end + 1..)) {
-                    sink.hit(entry.number);
+    while let Some(entry) = next.map(|entry| &index.entries[entry]) {
+        match entry.test {
+            Test::None(glob) => tally.hit(glob),
+            Test::One(glob, _) if tally.knows(glob) => {}
+            Test::One(glob, pattern) => {
+                let matches = match end {
+                    Some(end) => pattern.matches_below(path.get(end + 1..)),
+                    None => pattern.matches(path),
+                };
+                if matches {
+                    tally.hit(glob);
                 }
             }
-            (Test::One(pattern), None) => {
-                if pattern.matches(path) {
-                    sink.hit(entry.number);
-                }
-            }
-            (Test::Group, _) => {
-                let group = index.groups.get(entry.number as usize);
-                if let (Some(group), Some(set)) = (group, sets.get_mut(entry.number as usize)) {
-                    set.test(group, path, sink);
-                }
-            }
+            Test::Group(group) => sets[group].test(&index.groups[group], path, tally),
         }
         next = entry.next;
     }
 }
 
 impl Set {
-    fn test(&mut self, group: &[(u32, &Pattern)], path: &[u8], sink: &mut impl Sink) {
+    fn test(&mut self, group: &[(GlobIndex, &Pattern)], path: &[u8], tally: &mut Tally) {
         if let Set::Waiting(met) = self {
             *met += 1;
             if *met > PATIENCE {
@@ -186,11 +144,11 @@ impl Set {
             }
         }
         if let Set::Compiled(set) = self {
-            return set.visit(path, |glob| sink.hit(glob));
+            return set.visit(path, |glob| tally.hit(glob));
         }
         for (glob, pattern) in group {
-            if !sink.knows(*glob) && pattern.matches(path) {
-                sink.hit(*glob);
+            if !tally.knows(*glob) && pattern.matches(path) {
+                tally.hit(*glob);
             }
         }
     }
