@@ -1,6 +1,7 @@
 //! Byte strings: how they are stored, written as JSON, and shown to people.
 
 use super::hole::has_hole;
+use data_encoding::BASE64;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -146,45 +147,16 @@ pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
     }
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /// Encodes bytes in Base64 with padding (RFC 4648 section 4).
 #[must_use]
 pub fn encode_base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0_u32, |g, b| (g << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let index = usize::try_from((group >> (18 - 6 * i)) & 63).unwrap_or(0);
-            let symbol = ALPHABET.get(index).copied().unwrap_or(b'=');
-            out.push(if i > chunk.len() {
-                '='
-            } else {
-                char::from(symbol)
-            });
-        }
-    }
-    out
+    BASE64.encode(bytes)
 }
 
+/// Decodes one Base64 text; the library would take several, one after another.
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    if !bytes.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(bytes.len() / 4 * 3);
-    for chunk in bytes.chunks(4) {
-        let pad = chunk.iter().rev().take_while(|b| **b == b'=').count();
-        let mut group = 0_u32;
-        for b in chunk.iter().take(4 - pad) {
-            group = (group << 6) | u32::try_from(ALPHABET.iter().position(|a| a == b)?).ok()?;
-        }
-        group <<= 6 * u32::try_from(pad).ok()?;
-        let [_, a, b, c] = group.to_be_bytes();
-        out.extend([a, b, c].iter().take(3_usize.checked_sub(pad)?));
-    }
-    (encode_base64(&out) == text).then_some(out)
+    let bytes = BASE64.decode(text.as_bytes()).ok()?;
+    (encode_base64(&bytes) == text).then_some(bytes)
 }
 
 /// Whether a character is unsafe in a terminal or a log: controls, bidirectional and other
