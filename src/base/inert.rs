@@ -46,14 +46,14 @@ pub fn without_escapes(text: &str) -> String {
 /// space inside. Everything else stays, line for line.
 #[must_use]
 pub fn without_commands(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for line in text.split_inclusive(['\n', '\r']) {
-        if begins_command(line) {
-            out.push_str("| ");
-        }
-        break_brackets(line, " [", &mut 0, &mut out);
-    }
-    out
+    disarmed(text, "| ", " [")
+}
+
+/// Disarms the workflow commands in the text between two single quotes of a shell without changing
+/// its value: the quotes are closed and opened again inside a command.
+#[must_use]
+pub fn quoted_without_commands(text: &str) -> String {
+    disarmed(text, "''", "''[")
 }
 
 /// Disarms the workflow commands in a JSON document without changing its value. No line of JSON
@@ -61,8 +61,16 @@ pub fn without_commands(text: &str) -> String {
 /// escaped.
 #[must_use]
 pub fn json_without_commands(document: &str) -> String {
+    escaped_without_commands(document, IN_JSON)
+}
+
+const IN_JSON: &str = "\\u005b";
+
+/// Disarms the workflow commands in a document whose strings may hold a bracket as this instead.
+#[must_use]
+pub fn escaped_without_commands(document: &str, bracket: &str) -> String {
     let mut out = String::with_capacity(document.len());
-    break_brackets(document, "\\u005b", &mut 0, &mut out);
+    break_brackets(document, bracket, &mut 0, &mut out);
     out
 }
 
@@ -75,37 +83,17 @@ pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow
         return Cow::Borrowed(piece);
     }
     let mut out = String::with_capacity(piece.len() + 16);
-    break_brackets(piece, "\\u005b", signs, &mut out);
+    break_brackets(piece, IN_JSON, signs, &mut out);
     Cow::Owned(out)
 }
 
-/// Disarms the workflow commands in a KDL document without changing its value. Differs from JSON in
-/// how a bracket is escaped.
-#[must_use]
-pub fn kdl_without_commands(document: &str) -> String {
-    let mut out = String::with_capacity(document.len());
-    break_brackets(document, "\\u{5b}", &mut 0, &mut out);
-    out
-}
-
-/// Disarms the workflow commands in a graph for Graphviz, which shows the same labels.
-#[must_use]
-pub fn dot_without_commands(document: &str) -> String {
-    let mut out = String::with_capacity(document.len());
-    break_brackets(document, "&#91;", &mut 0, &mut out);
-    out
-}
-
-/// Disarms the workflow commands in the text between two single quotes of a shell without changing
-/// its value: the quotes are closed and opened again inside a command.
-#[must_use]
-pub fn quoted_without_commands(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+fn disarmed(text: &str, before_line: &str, bracket: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive(['\n', '\r']) {
         if begins_command(line) {
-            out.push_str("''");
+            out.push_str(before_line);
         }
-        break_brackets(line, "''[", &mut 0, &mut out);
+        break_brackets(line, bracket, &mut 0, &mut out);
     }
     out
 }
@@ -264,7 +252,10 @@ mod tests {
             json_without_commands("[\"##vso[x\"]"),
             "[\"##vso\\u005bx\"]"
         );
-        assert_eq!(dot_without_commands("a [l=\"##[x\"]"), "a [l=\"##&#91;x\"]");
+        assert_eq!(
+            escaped_without_commands("a [l=\"##[x\"]", "&#91;"),
+            "a [l=\"##&#91;x\"]"
+        );
         for (from, to) in [
             ("a ##[x ##vso[y", "a ##''[x ##vso''[y"),
             ("a\n ::error::x\r::y", "a\n'' ::error::x\r''::y"),
@@ -273,10 +264,6 @@ mod tests {
         ] {
             assert_eq!(quoted_without_commands(from), to, "{from:?}");
         }
-        assert_eq!(
-            kdl_without_commands("a \"##[x]\" #true"),
-            "a \"##\\u{5b}x]\" #true"
-        );
         assert_eq!(
             serde_json::from_str::<Vec<String>>(&json).unwrap(),
             ["a\\##[x]", "#[y]"]

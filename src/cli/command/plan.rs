@@ -7,7 +7,7 @@ use crate::render::style::{Colors, count, duration};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::canon::Digest;
-use vplan_base::inert::kdl_without_commands;
+use vplan_base::inert::escaped_without_commands;
 use vplan_base::word::framed;
 use vplan_base::word::visible_path;
 use vplan_engine::propose::Asking;
@@ -68,7 +68,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         Format::Json => terminal.print_json_with(|out| write_json(&plan, out)),
         // Without a final line end: these are the bytes that the digest covers.
         Format::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
-        Format::Kdl => terminal.print(&kdl_without_commands(&to_kdl(&plan))),
+        Format::Kdl => terminal.print(&escaped_without_commands(&to_kdl(&plan), "\\u{5b}")),
         _ => {
             let options = Options {
                 style: &Colors(terminal.color),

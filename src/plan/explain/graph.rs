@@ -4,7 +4,7 @@ use super::text::command_line;
 use crate::order::{Why, why};
 use crate::{Plan, Step, StepIndex, earlier};
 use vplan_base::index::Index as _;
-use vplan_base::inert::dot_without_commands;
+use vplan_base::inert::escaped_without_commands;
 use vplan_base::word::visible;
 
 /// The length at which commands are cut: a picture shows the shape of a plan.
@@ -45,7 +45,7 @@ pub fn dot(plan: &Plan) -> String {
         ));
     }
     out.push_str("}\n");
-    dot_without_commands(&out)
+    escaped_without_commands(&out, "&#91;")
 }
 
 /// Returns the graph for Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`,
