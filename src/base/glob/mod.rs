@@ -89,6 +89,12 @@ impl Glob {
                 .any(|pattern| pattern.may_match_below(dir.as_bytes()))
     }
 
+    /// Whether it selects everything below a directory.
+    fn holds_all(&self, dir: &RepoPath) -> bool {
+        let mut alternatives = self.alternatives.iter();
+        alternatives.any(|pattern| pattern.matches_all_below(dir.as_bytes()))
+    }
+
     /// Returns the patterns of its alternatives.
     pub(crate) fn alternatives(&self) -> &[Pattern] {
         &self.alternatives
@@ -190,6 +196,13 @@ impl Item {
             ItemContent::Paths { items, .. } => items.selects(path),
         }
     }
+
+    fn may_hold(&self, dir: &RepoPath) -> bool {
+        match &self.what {
+            ItemContent::Glob(glob) => glob.reaches_below(dir),
+            ItemContent::Paths { items, .. } => items.may_hold(dir),
+        }
+    }
 }
 
 impl From<Glob> for Item {
@@ -233,38 +246,19 @@ impl Selection {
     /// Whether it may select something below a directory; errs towards yes.
     #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
-        let leads = |item: &Item| match &item.what {
-            ItemContent::Glob(glob) => glob
-                .alternatives()
-                .iter()
-                .any(|p| p.may_match_below(dir.as_bytes())),
-            ItemContent::Paths { items, .. } => items.may_hold(dir),
-        };
-        let shuts = |item: &Item| match &item.what {
-            ItemContent::Glob(glob) => glob
-                .alternatives()
-                .iter()
-                .any(|p| p.matches_all_below(dir.as_bytes())),
-            ItemContent::Paths { .. } => false,
-        };
-        self.positive().any(leads) && !self.excluding().any(shuts)
+        let shuts =
+            |item: &Item| matches!(&item.what, ItemContent::Glob(glob) if glob.holds_all(dir));
+        self.positive().any(|item| item.may_hold(dir)) && !self.excluding().any(shuts)
     }
 
     /// Whether every path below a directory, which is not the root, is selected; errs towards no.
     #[must_use]
     pub fn holds_all(&self, dir: &RepoPath) -> bool {
         let holds = |item: &Item| match &item.what {
-            ItemContent::Glob(glob) => glob
-                .alternatives()
-                .iter()
-                .any(|p| p.matches_all_below(dir.as_bytes())),
+            ItemContent::Glob(glob) => glob.holds_all(dir),
             ItemContent::Paths { items, .. } => items.holds_all(dir),
         };
-        let reaches = |item: &Item| match &item.what {
-            ItemContent::Glob(glob) => glob.reaches_below(dir),
-            ItemContent::Paths { items, .. } => items.may_hold(dir),
-        };
-        self.positive().any(holds) && !self.excluding().any(reaches)
+        self.positive().any(holds) && !self.excluding().any(|item| item.may_hold(dir))
     }
 
     /// Whether the path is selected.

@@ -2,19 +2,17 @@
 //! "yes" because of names that no path has, such as `.`.
 
 use super::Glob;
-use super::automaton::machine::{Machine, Node, NodeIndex, Token};
+use super::automaton::machine::{Machine, NodeIndex, Token};
 use super::pattern::{Class, Part, Pattern, Segment};
 use crate::bits::Bits;
 use crate::index::{Dense, Index as _, at, numbered};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// Whether both globs select some path.
 #[must_use]
 pub fn overlaps(a: &Glob, b: &Glob) -> bool {
-    let both = |a, b| at_a_glance(a, b).unwrap_or_else(|| meet(&Machine::of(a), &Machine::of(b)));
-    a.alternatives()
-        .iter()
-        .any(|a| b.alternatives().iter().any(|b| both(a, b)))
+    Shape::new(a).overlaps(&Shape::new(b))
 }
 
 crate::index!(ShapeIndex, "glob", "Position of a glob in its list.");
@@ -121,31 +119,33 @@ impl<'i, 'g, T> Near<'i, 'g, T> {
 /// A glob that is compared with many.
 #[derive(Clone, Debug)]
 pub struct Shape<'g> {
-    alternatives: Vec<(&'g Pattern, Machine<'g>)>,
+    /// The alternatives, with their automata where a glance did not decide.
+    alternatives: Vec<(&'g Pattern, OnceCell<Machine<'g>>)>,
 }
 
 impl<'g> Shape<'g> {
     /// Prepares the data for comparisons.
     #[must_use]
     pub fn new(glob: &'g Glob) -> Self {
+        let alternatives = glob.alternatives().iter();
         Self {
-            alternatives: glob
-                .alternatives()
-                .iter()
-                .map(|pattern| (pattern, Machine::of(pattern)))
-                .collect(),
+            alternatives: alternatives.map(|p| (p, OnceCell::new())).collect(),
         }
     }
 
     /// Whether some path is selected by both.
     #[must_use]
     pub fn overlaps(&self, other: &Shape<'_>) -> bool {
-        let both = |(a, m): &(&Pattern, Machine), (b, n): &(&Pattern, Machine)| {
-            at_a_glance(a, b).unwrap_or_else(|| meet(m, n))
-        };
-        self.alternatives
-            .iter()
-            .any(|a| other.alternatives.iter().any(|b| both(a, b)))
+        let mut own = self.alternatives.iter();
+        own.any(|(a, m)| {
+            let (mut others, m) = (other.alternatives.iter(), || {
+                m.get_or_init(|| Machine::of(a))
+            });
+            others.any(|(b, n)| {
+                let meet = || meet(m(), n.get_or_init(|| Machine::of(b)));
+                at_a_glance(a, b).unwrap_or_else(meet)
+            })
+        })
     }
 
     /// Returns the directories, each name closed by `/`, that every path must be or be in, one for
@@ -239,17 +239,8 @@ fn meet(a: &Machine, b: &Machine) -> bool {
             return true;
         }
         reach(&mut open, &x.slash, &y.slash);
-        if let (
-            Node {
-                step: Some((s, to)),
-                ..
-            },
-            Node {
-                step: Some((t, on)),
-                ..
-            },
-        ) = (x, y)
-            && share(takes(a, *s), takes(b, *t))
+        if let (Some((s, to)), Some((t, on))) = (&x.step, &y.step)
+            && share((a, *s), (b, *t))
         {
             reach(&mut open, to, on);
         }
@@ -257,40 +248,26 @@ fn meet(a: &Machine, b: &Machine) -> bool {
     false
 }
 
-/// The set of characters that a token accepts.
-enum Takes<'a> {
-    Any,
-    Char(char),
-    Class(&'a Class),
-}
-
-fn takes<'a>(machine: &Machine<'a>, token: Token) -> Takes<'a> {
-    match token {
-        Token::Any => Takes::Any,
-        Token::Char(c) => Takes::Char(c),
-        Token::Class(index) => Takes::Class(machine.classes[index]),
-    }
-}
-
-/// Whether there is a character that both accept.
-fn share(a: Takes, b: Takes) -> bool {
-    match (a, b) {
+/// Whether there is a character that both tokens accept, each of its automaton.
+fn share((m, a): (&Machine, Token), (n, b): (&Machine, Token)) -> bool {
+    let (a, b) = match (a, b) {
         // Empty classes do not occur, so there is a first member.
-        (Takes::Any, _) | (_, Takes::Any) => true,
-        (Takes::Char(a), Takes::Char(b)) => a == b,
-        (Takes::Char(c), Takes::Class(class)) | (Takes::Class(class), Takes::Char(c)) => {
-            class.contains(Some(c))
-        }
-        (Takes::Class(a), Takes::Class(b)) => match (a.negated, b.negated) {
-            // Both match a byte outside of any character, for example.
-            (true, true) => true,
-            (false, false) => a
-                .ranges
-                .iter()
-                .any(|x| b.ranges.iter().any(|y| x.0.max(y.0) <= x.1.min(y.1))),
-            (true, false) => b.ranges.iter().any(|range| !is_covered(*range, &a.ranges)),
-            (false, true) => a.ranges.iter().any(|range| !is_covered(*range, &b.ranges)),
-        },
+        (Token::Any, _) | (_, Token::Any) => return true,
+        (Token::Char(a), Token::Char(b)) => return a == b,
+        (Token::Char(c), Token::Class(class)) => return n.classes[class].contains(Some(c)),
+        (Token::Class(class), Token::Char(c)) => return m.classes[class].contains(Some(c)),
+        (Token::Class(a), Token::Class(b)) => (m.classes[a], n.classes[b]),
+    };
+    let holds_more = |a: &Class, b: &Class| a.ranges.iter().any(|r| !is_covered(*r, &b.ranges));
+    match (a.negated, b.negated) {
+        // Both match a byte outside of any character, for example.
+        (true, true) => true,
+        (false, false) => a
+            .ranges
+            .iter()
+            .any(|x| b.ranges.iter().any(|y| x.0.max(y.0) <= x.1.min(y.1))),
+        (true, false) => holds_more(b, a),
+        (false, true) => holds_more(a, b),
     }
 }
 
