@@ -1,5 +1,6 @@
 //! Splits a tool's output into lines, and matches lines against templates.
 
+use vplan_base::inert::without_escapes;
 use vplan_check::evidence::Captured;
 
 /// Limit of a line that is parsed as a message, in bytes; the rest of it is ignored.
@@ -32,7 +33,9 @@ pub(super) fn lines(captured: &Captured) -> Vec<Line> {
         bytes.push(b'\n');
     }
     bytes.extend_from_slice(captured.tail.as_bytes());
-    let plain = without_escapes(&String::from_utf8_lossy(&bytes));
+    // U+009B alone begins a control sequence, as ESC [ does.
+    let text = String::from_utf8_lossy(&bytes).replace('\u{9b}', "\u{1b}[");
+    let plain = without_escapes(&text);
     plain.split(['\n', '\r']).filter_map(line).collect()
 }
 
@@ -48,57 +51,6 @@ fn line(raw: &str) -> Option<Line> {
         indent,
         text: text.split_whitespace().collect::<Vec<_>>().join(" "),
     })
-}
-
-/// Removes terminal escape sequences (ECMA-48 section 5: control sequences, control strings,
-/// two-character escapes).
-fn without_escapes(text: &str) -> String {
-    if !text.contains(['\u{1b}', '\u{9b}']) {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        let opener = if c == '\u{9b}' {
-            Some('[')
-        } else if c == '\u{1b}' {
-            chars.next()
-        } else {
-            None
-        };
-        match (c, opener) {
-            ('\u{1b}' | '\u{9b}', Some('[')) => {
-                // Parameters and intermediates, up to the final byte. A newline in between does not
-                // belong to it.
-                for c in chars.by_ref() {
-                    if c == '\n' {
-                        out.push(c);
-                        break;
-                    }
-                    if matches!(c, '\u{40}'..='\u{7e}') {
-                        break;
-                    }
-                }
-            }
-            ('\u{1b}', Some(']' | 'P' | '^' | '_' | 'X')) => {
-                // A control string ends at BEL or ESC \.
-                let mut last = ' ';
-                for c in chars.by_ref() {
-                    if c == '\u{7}' || (last == '\u{1b}' && c == '\\') {
-                        break;
-                    }
-                    if c == '\n' {
-                        out.push(c);
-                        break;
-                    }
-                    last = c;
-                }
-            }
-            ('\u{1b}' | '\u{9b}', _) => {}
-            (c, _) => out.push(c),
-        }
-    }
-    out
 }
 
 /// Whether a whole line matches a template: literal text with `{asked}`, `{self}`, `{n}` (digits),
