@@ -4,17 +4,10 @@ use super::{Failure, Recovery};
 use schemars::JsonSchema;
 use serde::Serialize;
 use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::FailureCode;
-use vplan_base::vocabulary::{Open, RewriteRule};
+use vplan_base::vocabulary::{FailureCode, Open, RewriteRule};
 use vplan_check::Kind;
 pub use vplan_plan::bare::{bare_plan, plan_of_words, step};
 use vplan_plan::{Coverage, Refusal, Step};
-#[cfg(test)]
-use {
-    vplan_base::command::{Command, Env, Piece},
-    vplan_base::word::Word,
-    vplan_plan::Plan,
-};
 
 /// Makes a failure with a code from the caller: `--failed N --code CODE`, N from 1.
 #[must_use]
@@ -124,99 +117,13 @@ fn refusal(refusal: Refusal) -> String {
     format!("{}: {}", refusal.recovery_rule, refusal.reason)
 }
 
-/// Makes a plan like [`plan_of_words`]. ` && ` makes a conjunction, ` | ` makes a command outside
-/// the grammar, and `NAME=value` may come first. `cd DIR` and `export NAME=value` have their usual
-/// meaning, and `set -e` changes the shell.
-#[cfg(test)]
-pub(super) fn plan_of_lines(lines: &[&str]) -> Plan {
-    use vplan_base::command::{Link, Unsupported, UnsupportedReason};
-    let unsupported = |line: &str, text: &str, chain: Vec<Link>| {
-        let changes = |part: &str| {
-            ["cd ", "export ", "set "]
-                .iter()
-                .any(|name| part.starts_with(name))
-        };
-        let (changes_shell, reason) =
-            (line.split(" && ").any(changes), UnsupportedReason::Operator);
-        Unsupported {
-            chain,
-            changes_shell,
-            offset: 0,
-            reason,
-            text: text.to_owned(),
-        }
-    };
-    let command = |line: &&str| {
-        let text = (*line).to_owned();
-        let links: Vec<Link> = line.split(" && ").map(link).collect();
-        match links.as_slice() {
-            [Link::Run { argv, env }] => {
-                let pieces = argv.iter().cloned().map(Piece::Word).collect();
-                Command::Argv {
-                    env: env.clone(),
-                    pieces,
-                }
-            }
-            [Link::Other { .. }] => Command::Unsupported {
-                text,
-                unsupported: unsupported(line, "|", Vec::new()),
-            },
-            _ => Command::Unsupported {
-                text,
-                unsupported: unsupported(line, "&&", links),
-            },
-        }
-    };
-    bare_plan(&lines.iter().map(command).collect::<Vec<_>>())
-}
-
-/// Parses one part of such a line.
-#[cfg(test)]
-pub(super) fn link(part: &str) -> vplan_base::command::Link {
-    use vplan_base::command::{Link, Unsupported, UnsupportedReason};
-    let pairs = |words: Vec<&str>| -> Env {
-        let pair = |w: &str| {
-            w.split_once('=')
-                .map(|(name, value)| (name.to_owned(), Word::from(value)))
-        };
-        words.into_iter().filter_map(pair).collect()
-    };
-    if let Some(dir) = part.strip_prefix("cd ") {
-        return Link::ChangeDirectory {
-            cd: Word::from(dir),
-        };
-    }
-    if let Some(variables) = part.strip_prefix("export ") {
-        return Link::Export {
-            export: pairs(variables.split(' ').collect()),
-        };
-    }
-    if part.contains(" | ") || part.starts_with("set ") {
-        let changes_shell = part.starts_with("set ");
-        let (reason, text) = (UnsupportedReason::Operator, "|".to_owned());
-        let unsupported = Unsupported {
-            chain: Vec::new(),
-            changes_shell,
-            offset: 0,
-            reason,
-            text,
-        };
-        return Link::Other {
-            text: part.to_owned(),
-            unsupported: Box::new(unsupported),
-        };
-    }
-    let (env, argv): (Vec<&str>, Vec<&str>) = part.split(' ').partition(|w| w.contains('='));
-    Link::Run {
-        argv: argv.into_iter().map(Word::from).collect(),
-        env: pairs(env),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::recover;
+    use crate::tests::plan_of_lines;
+    use vplan_base::command::Env;
+    use vplan_base::word::Word;
     use vplan_plan::facts::Facts;
 
     #[test]

@@ -20,8 +20,12 @@ const IMPLICIT: &[&str] = &[
     ".y", ".l", ".w", ",v",
 ];
 
-/// Applies rules until none applies to a certain failure (see [`super::preflight()`]).
-pub(super) fn repair(plan: Plan, facts: &Facts) -> Plan {
+/// Repairs steps that are certain to fail, before anything runs: classifies from facts alone and
+/// applies rules until none applies. The answers to [`preflight_questions`] must be among `facts`;
+/// those that the repair depended on are recorded in the plan. A step whose repair is refused stays
+/// unchanged.
+#[must_use]
+pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     let repaired = apply(plan, facts, &mut consulted);
     recorded(repaired, facts, &consulted)
@@ -73,8 +77,9 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
     }
 }
 
-/// Returns the failures that are certain, in plan order, before any repair.
-pub(super) fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
+/// Returns the failures that [`preflight()`] foresees, in plan order, before any repair.
+#[must_use]
+pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     failures(plan, facts, &mut BTreeSet::new())
 }
 
@@ -119,10 +124,13 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
     }
 }
 
-/// Returns the unknown facts that [`repair`] may depend on, including those of the parts that
-/// conjunctions will be split into. The declarations of a makefile or package.json come first. Only
-/// if a name is missing, the facts that decide about its step are added, because they need git.
-pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
+/// Returns the facts that [`preflight()`] depends on and that are not among `facts` yet. Call it
+/// until it returns none: questions depend on the answers so far, and those of the parts that
+/// conjunctions will be split into are among them. The declarations of a makefile or package.json
+/// come first; only if a name is missing, the facts that decide about its step are added, because
+/// they need git. So a plan without errors only costs reading a makefile or a package.json.
+#[must_use]
+pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();
     // Most plans have no conjunction, so nothing must be tried on a copy.
@@ -132,7 +140,7 @@ pub(super) fn needed(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
             digest: None,
             ..plan.clone()
         };
-        let unknown = repair(copy(), &Facts::default());
+        let unknown = preflight(copy(), &Facts::default());
         needed.extend(unknown.steps.iter().flat_map(of));
         // A rewrite may also ask about a step that only exists until the next rewrite.
         apply(copy(), facts, &mut needed);
@@ -277,7 +285,7 @@ fn stays_as_it_is(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare::plan_of_lines;
+    use crate::tests::plan_of_lines;
     use vplan_base::word::Word;
 
     fn path(text: &str) -> RepoPath {
@@ -453,12 +461,12 @@ mod tests {
         let scripts = (Question::Scripts(RepoPath::root()), list(&["lint"]));
         let base = (Question::BaseScripts(RepoPath::root()), list(&["lint"]));
         let sealed = digest::seal(plan_of_lines(&["npm run lint"]));
-        let looked = repair(sealed.clone(), &facts);
+        let looked = preflight(sealed.clone(), &facts);
         assert_eq!(known(&looked), std::slice::from_ref(&scripts));
         assert_eq!(looked.digest, Some(digest::digest(&looked)));
         assert_ne!(looked.digest, sealed.digest);
-        assert_eq!(repair(looked.clone(), &facts), looked);
-        let repaired = repair(plan_of_lines(&["npm run x", "npm run lint"]), &facts);
+        assert_eq!(preflight(looked.clone(), &facts), looked);
+        let repaired = preflight(plan_of_lines(&["npm run x", "npm run lint"]), &facts);
         assert_eq!(
             (known(&repaired), repaired.digest),
             (vec![scripts.clone(), base], None)
@@ -469,6 +477,6 @@ mod tests {
             answer: FactAnswer::Word(Certainty::Unknown),
             question: scripts.0.clone(),
         }];
-        assert_eq!(known(&repair(old, &facts)), [scripts]);
+        assert_eq!(known(&preflight(old, &facts)), [scripts]);
     }
 }

@@ -39,7 +39,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     known.sort();
     known.dedup();
     let mut refusals = Vec::new();
-    let rules: Vec<&Rule> = rules::all().collect();
+    let rules: Vec<Rule> = rules::all().collect();
     let together = OnceCell::new();
     for (index, failure) in &known {
         let step = plan.step(*index);
@@ -47,6 +47,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
             plan,
             index: *index,
             step,
+            code: failure.code,
             failures,
             facts,
             rules: &rules,

@@ -120,9 +120,10 @@ pub fn well_formed(plan: &Plan) -> Result<(), Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare::{plan_of_lines, plan_of_words, reported_failure};
-    use crate::rules;
-    use vplan_base::vocabulary::FailureCode;
+    use crate::bare::{plan_of_words, reported_failure};
+    use crate::rules::rule;
+    use crate::tests::plan_of_lines;
+    use vplan_base::vocabulary::{FailureCode, RewriteRule};
 
     #[test]
     fn what_is_measured() {
@@ -165,7 +166,7 @@ mod tests {
         };
         let (_, mut long) = apply(
             &plan,
-            &rules::drop_missing_make_target::RULE,
+            &rule(RewriteRule::DropMissingMakeTarget),
             &reported_failure(1, FailureCode::MissingMakeTarget),
             change,
         );
@@ -242,7 +243,7 @@ mod tests {
             };
             let (after, rewrite) = apply(
                 &before,
-                &rules::drop_missing_make_target::RULE,
+                &rule(RewriteRule::DropMissingMakeTarget),
                 &failure,
                 change,
             );

@@ -20,7 +20,7 @@ use vplan::recover::bare::{
     RecoverAnswer as Said, answer, bare_plan, plan_of_words, reported_failure,
 };
 use vplan::recover::rewrite::{measure, well_formed};
-use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover, rules};
+use vplan::recover::{Failure, Recovery, classify, preflight, preflight_questions, recover};
 
 /// A plan, failures of its steps, facts.
 pub(super) fn situation() -> impl Strategy<Value = (Plan, Vec<Failure>, Facts)> {
@@ -71,10 +71,29 @@ proptest! {
 
 #[test]
 fn examples_keep_the_laws() {
-    for rule in rules::all() {
-        let example = (rule.example)();
-        let count = check_recovery(&example.before, &[example.failure], &Facts::default()).unwrap();
-        assert_eq!(count, 1, "{}", rule.name);
+    use FailureCode::{MissingMakeTarget, MissingScript, NoTestFiles, SequenceIssue};
+    use FailureCode::UnsupportedFormat;
+    let cleanup: &[&str] = &[
+        "make",
+        "make clean",
+        "test -f build/app",
+        "pnpm lint",
+        "test -s build/map",
+    ];
+    let examples: [(&[&str], usize, FailureCode); 7] = [
+        (&["./make all && ./try all"], 1, UnsupportedFormat),
+        (&["cd apps/web && ./try all"], 1, UnsupportedFormat),
+        (cleanup, 3, SequenceIssue),
+        (&["pnpm run nope", "pnpm test"], 1, MissingScript),
+        (&["make nope", "make test"], 1, MissingMakeTarget),
+        (&["npx vitest run", "pnpm lint"], 1, NoTestFiles),
+        (&["make | tee log", "pnpm lint"], 1, UnsupportedFormat),
+    ];
+    for (rule, (lines, number, code)) in RewriteRule::ALL.into_iter().zip(examples) {
+        let commands: Vec<_> = lines.iter().map(|line| parse_command(line)).collect();
+        let failures = [reported_failure(number, code)];
+        let count = check_recovery(&bare_plan(&commands), &failures, &Facts::default()).unwrap();
+        assert_eq!(count, 1, "{rule}");
     }
 }
 

@@ -19,21 +19,19 @@ const SAID: usize = 8;
 /// Limit of the length of a shown name, in bytes.
 const LONGEST: usize = 60;
 
-/// Returns the facts beyond those of classifying that advice depends on: which of the possible
-/// files there is.
-pub(crate) fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
+/// Returns the facts beyond those of classifying that [`advice`] about a classified failure depends
+/// on: which of the possible files there is.
+#[must_use]
+pub fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
     asked(step, code)
         .map(|asked| asked.paths().into_iter().map(Question::Exists).collect())
         .unwrap_or_default()
 }
 
-/// Returns advice about a step that failed with this code and wrote this to its standard error.
-pub(crate) fn advice(
-    step: &Step,
-    code: FailureCode,
-    stderr: &[u8],
-    facts: &Facts,
-) -> Option<String> {
+/// Returns advice about the names that a failed step's command requests, if they are the cause: the
+/// missing name, similar ones, and the file. In vplan's own words, with plain names only.
+#[must_use]
+pub fn advice(step: &Step, code: FailureCode, stderr: &[u8], facts: &Facts) -> Option<String> {
     match asked(step, code) {
         Some(asked) => undeclared(&asked, facts),
         None => prerequisite(step, stderr),

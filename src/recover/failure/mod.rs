@@ -13,7 +13,7 @@ mod table;
 mod test_runner;
 mod text;
 
-pub(super) use advice::{advice, questions as advice_questions};
+pub use advice::{advice, questions as advice_questions};
 use invocation::{Layer, Tool};
 pub use requested::{AskedKind, RequestedNames, requested_names};
 use scene::{Scene, shown};
@@ -109,13 +109,9 @@ fn not_started(scene: &Scene<'_>) -> Option<String> {
     scene.evidence.spawn_error.as_ref().map(|e| shown(&e.code))
 }
 
-/// Classifies the failure of a step (see [`super::classify`]).
-pub(super) fn classify(
-    plan: &Plan,
-    index: StepIndex,
-    evidence: &Evidence,
-    facts: &Facts,
-) -> Failure {
+/// Classifies why a step of the plan failed.
+#[must_use]
+pub fn classify(plan: &Plan, index: StepIndex, evidence: &Evidence, facts: &Facts) -> Failure {
     let step = plan.step(index);
     let scene = Scene::new(plan, index, step, evidence, facts);
     let mut rows = TABLE.iter();
@@ -158,8 +154,10 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
     }
 }
 
-/// Returns the facts on which classifying a step depends, and dropping it.
-pub(super) fn questions(step: &Step) -> BTreeSet<Question> {
+/// Returns the facts on which classifying this step's failure, or repairing it, depends. Gather
+/// them before [`classify`] and [`crate::recover`].
+#[must_use]
+pub fn questions(step: &Step) -> BTreeSet<Question> {
     requested_names(step)
         .and_then(|asked| asked.questions())
         .into_iter()

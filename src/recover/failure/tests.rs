@@ -378,7 +378,7 @@ fn structure_comes_first() {
 #[test]
 fn a_command_that_is_none() {
     use vplan_base::command::UnsupportedReason as Why;
-    let line = crate::bare::plan_of_lines(&["make | tee log"]);
+    let line = crate::tests::plan_of_lines(&["make | tee log"]);
     for (why, text, want) in [
         (Why::Operator, "|", "`|` needs a shell"),
         (Why::Expansion, "$HOME", "`$HOME` needs a shell"),

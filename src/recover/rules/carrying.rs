@@ -141,7 +141,8 @@ fn with(step: Step, carried: &Env) -> Result<Step, Obstacle> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bare::{plan_of_lines, reported_failure};
+    use crate::bare::reported_failure;
+    use crate::tests::plan_of_lines;
     use crate::{Recovery, recover};
     use vplan_base::vocabulary::FailureCode;
 

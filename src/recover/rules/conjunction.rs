@@ -1,7 +1,9 @@
 //! Turns a conjunction `cd a && export B=1 && c` into steps.
 
+use super::carrying;
 use super::rule::Case;
 use crate::change::{Change, replace_predecessor};
+use crate::obstacle::Obstacle;
 use std::collections::BTreeSet;
 use vplan_base::carried::Carried;
 use vplan_base::command::{Link, to_text};
@@ -10,9 +12,36 @@ use vplan_base::word::Word;
 use vplan_check::verb;
 use vplan_plan::{Origin, Step};
 
+/// Splits `a && b` into two steps: each part of a conjunction becomes a separate step that needs the
+/// one before. A later `cd` moves into the `dir` of the parts after it.
+pub(super) fn split(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+    if begins_with_carried(case.step)? {
+        return None;
+    }
+    apart(case)
+}
+
+/// Rewrites `cd d && a` to the command `a` with `dir d`: a leading `cd` inside the repository moves
+/// into the `dir` of the commands after it, and an `export` into their `env`. Several commands
+/// become one step each, as with [`split`]. In a bare list, a `cd` or an `export` alone moves into
+/// all commands after it.
+pub(super) fn hoist(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+    if !begins_with_carried(case.step)? {
+        return None;
+    }
+    carrying::carry(case).or_else(|| apart(case))
+}
+
+fn apart(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+    match carrying::blocked_by_earlier(case) {
+        Some(reason) => Some(Err(reason)),
+        None => Some(Ok(put_in_place(case, parts(case.step)?))),
+    }
+}
+
 /// Whether the first part of the step's conjunction is a `cd` or an `export`. `None` for a step
 /// without conjunction.
-pub(super) fn begins_with_carried(step: &Step) -> Option<bool> {
+fn begins_with_carried(step: &Step) -> Option<bool> {
     Some(step.unsupported.as_ref()?.chain.first()?.is_carried())
 }
 
@@ -71,7 +100,7 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
 
 /// Replaces the step by the parts. A single one keeps its id. Several get `id-1`, `id-2` and so on.
 /// Each needs the one before it, and successors of the step follow the last.
-pub(super) fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
+fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;
     let mut taken = taken_ids(case);
@@ -138,7 +167,8 @@ fn free_id(base: &str, taken: &mut BTreeSet<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare::{bare_plan, link, plan_of_lines, reported_failure};
+    use crate::bare::{bare_plan, reported_failure};
+    use crate::tests::{link, plan_of_lines};
     use crate::{Recovery, recover};
     use vplan_base::command::{Command, Unsupported, UnsupportedReason};
     use vplan_base::vocabulary::FailureCode;

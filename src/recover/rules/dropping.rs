@@ -4,7 +4,7 @@
 //! and a plan that would verify nothing.
 
 use super::conjunction;
-use super::rule::{Case, Example};
+use super::rule::Case;
 use crate::change::{Change, replace_predecessor};
 use crate::failure::{AskedKind, Failure, RequestedNames, requested_names};
 use crate::obstacle::Obstacle;
@@ -13,30 +13,28 @@ use vplan_base::change::Status;
 use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::FailureCode;
-use vplan_plan::bare::plan_of_words;
 use vplan_plan::facts::{Certainty, Facts};
 use vplan_plan::{Coverage, Origin, Plan, Step};
 
-/// Makes the example of a rule that drops the first of two commands.
-pub(super) fn example(commands: &[&str], code: FailureCode, rule: &str) -> Example {
-    let before = plan_of_words(commands);
-    let after = before.steps.iter().skip(1).cloned().collect();
-    let failure = Failure {
-        step: "command-1".to_owned(),
-        code,
-        rule: rule.to_owned(),
-        evidence: String::new(),
-    };
-    Example {
-        before,
-        failure,
-        after,
-    }
+/// Drops a step whose package script, goal or test file does not exist, unless [`drop`] forbids it.
+pub(super) fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+    Some(drop(case))
+}
+
+/// Drops a step that cannot be expressed without a shell, when no rule above can express it, unless
+/// [`drop`] forbids it. A repaired step is no longer unsupported, even if an earlier failure reports
+/// that.
+pub(super) fn unsupported(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+    is_inexpressible(case.step).then(|| drop(case))
+}
+
+fn is_inexpressible(step: &Step) -> bool {
+    step.unsupported.is_some() && conjunction::parts(step).is_none()
 }
 
 /// Drops the failed step, or returns why not.
-pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, Obstacle> {
-    if let Some(reason) = refusal(case.plan, case.step, code, case.facts) {
+fn drop(case: &Case<'_>) -> Result<Change, Obstacle> {
+    if let Some(reason) = refusal(case.plan, case.step, case.code, case.facts) {
         return Err(reason);
     }
     let id = &case.step.id;
@@ -45,10 +43,8 @@ pub(super) fn drop(case: &Case<'_>, code: FailureCode) -> Result<Change, Obstacl
     }
     let gone = case.together.get_or_init(|| together(case));
     // A step that cannot be run verifies nothing, even if it has not been tried yet.
-    let runs = |step: &Step| step.unsupported.is_none() || conjunction::parts(step).is_some();
-    let remains = |step: &Step| {
-        step.is_effective() && runs(step) && step.id != *id && !gone.contains(step.id.as_str())
-    };
+    let stays = |step: &Step| step.id != *id && !gone.contains(step.id.as_str());
+    let remains = |step: &Step| step.is_effective() && !is_inexpressible(step) && stays(step);
     if !case.plan.steps.iter().any(remains) {
         return Err(Obstacle::NothingRemains);
     }
@@ -96,10 +92,8 @@ fn is_droppable(case: &Case<'_>, step: &Step, failure: &Failure) -> bool {
     let (plan, mut rules) = (case.plan, case.rules.iter());
     let rule =
         rules.find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
-    let inexpressible = failure.code != FailureCode::UnsupportedFormat
-        || (step.unsupported.is_some() && conjunction::parts(step).is_none());
     rule.is_some_and(|rule| plan.policy.recover.contains(&rule.name.into()))
-        && inexpressible
+        && (failure.code != FailureCode::UnsupportedFormat || is_inexpressible(step))
         && refusal(plan, step, failure.code, case.facts).is_none()
 }
 
@@ -219,7 +213,8 @@ fn is_test(path: &RepoPath, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare::{plan_of_lines, reported_failure};
+    use crate::bare::reported_failure;
+    use crate::tests::plan_of_lines;
     use crate::{Recovery, recover};
     use FailureCode::{Failed, MissingMakeTarget, MissingScript, NoTestFiles, UnsupportedFormat};
     use vplan_base::change::{ChangeSet, ChangedFile};

@@ -1,27 +1,15 @@
 //! Moves a cleanup after the checks that the files it removes exist.
 
-use super::rule::{Case, Example, Rule};
+use super::rule::Case;
 use crate::change::{Change, replace_predecessor};
-use crate::failure::Failure;
 use crate::failure::sequence::{Misplaced, misplaced};
 use crate::obstacle::Obstacle;
 use std::collections::BTreeSet;
-use vplan_base::vocabulary::FailureCode;
-use vplan_base::vocabulary::RewriteRule;
-use vplan_plan::bare::plan_of_words;
-use vplan_plan::{Coverage, Plan, Step, StepIndex};
+use vplan_plan::{Plan, Step, StepIndex};
 
 /// The cleanups between a producer and the checks for its outputs move after all of those checks,
 /// and stay after them when steps run in parallel.
-pub const RULE: Rule = Rule {
-    name: RewriteRule::ReorderAfterCleanup,
-    fires_on: FailureCode::SequenceIssue,
-    coverage: Coverage::Full,
-    rewrite,
-    example,
-};
-
-fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     let found = misplaced(case.plan, case.index)?;
     Some(contradiction(case, &found).map_or_else(|| moved(case, &found), Err))
 }
@@ -127,40 +115,12 @@ fn behind_checks(index: StepIndex, plan: &Plan, found: &Misplaced) -> Step {
     cleanup
 }
 
-fn example() -> Example {
-    let before = plan_of_words(&[
-        "make",
-        "make clean",
-        "test -f build/app",
-        "pnpm lint",
-        "test -s build/map",
-    ]);
-    let mut after = before.steps.clone();
-    if let [_, cleanup @ .., _] = after.as_mut_slice() {
-        cleanup.rotate_left(1);
-    }
-    if let [_, _, _, cleanup, check] = after.as_mut_slice() {
-        cleanup.after = vec!["command-3".to_owned(), "command-5".to_owned()];
-        std::mem::swap(cleanup, check);
-    }
-    let failure = Failure {
-        step: "command-3".to_owned(),
-        code: FailureCode::SequenceIssue,
-        rule: "check-behind-cleanup".to_owned(),
-        evidence: "`make clean` stands before it".to_owned(),
-    };
-    Example {
-        before,
-        failure,
-        after,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bare::reported_failure;
+    use crate::bare::{plan_of_words, reported_failure};
     use crate::{Recovery, recover};
+    use vplan_base::vocabulary::FailureCode;
 
     type Edit = fn(&mut Plan);
 

@@ -1,4 +1,4 @@
-//! A rewrite rule, its input and its example.
+//! A rewrite rule and its input.
 
 use crate::change::Change;
 use crate::failure::Failure;
@@ -18,10 +18,11 @@ pub struct Rule {
     /// The coverage that is left after it.
     pub coverage: Coverage,
     /// Returns the change, or why it is refused. `None` when the rule does not apply.
-    pub rewrite: fn(&Case<'_>) -> Option<Result<Change, Obstacle>>,
-    /// An example of its use, which is its test and its documentation.
-    pub example: fn() -> Example,
+    pub rewrite: Rewrites,
 }
+
+/// The function of a rule.
+pub type Rewrites = fn(&Case<'_>) -> Option<Result<Change, Obstacle>>;
 
 /// The input of a rule.
 #[derive(Clone, Copy)]
@@ -31,24 +32,16 @@ pub struct Case<'a> {
     pub index: StepIndex,
     /// The failed step.
     pub step: &'a Step,
+    /// Why it failed.
+    pub code: FailureCode,
     /// All failures, in any order; also those of steps outside of the plan, whose ids mean
     /// something.
     pub failures: &'a [Failure],
     /// The known facts about the repository.
     pub facts: &'a Facts,
     /// All rules, in the order in which they are tried.
-    pub rules: &'a [&'static Rule],
+    pub rules: &'a [Rule],
     /// The steps that the failures would drop together, computed on demand; the same for each of
     /// them.
     pub together: &'a OnceCell<BTreeSet<&'a str>>,
-}
-
-/// An example of a rule's use.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Example {
-    /// The plan before.
-    pub before: Plan,
-    pub failure: Failure,
-    /// The steps after.
-    pub after: Vec<Step>,
 }
