@@ -1,6 +1,7 @@
 //! Laws of journals: what is read of one is what its valid lines say, wherever it ends and whatever
 //! follows.
 
+use crate::frozen::oracle::run::journal_laws;
 use proptest::prelude::*;
 use vplan::arbitrary::config;
 use vplan::arbitrary::run::{
@@ -8,7 +9,7 @@ use vplan::arbitrary::run::{
 };
 use vplan::plan::digest::seal;
 use vplan::run::genuine::{Holds, examine};
-use vplan::run::journal::{End, StepState, lines, oracle, replay};
+use vplan::run::journal::{End, StepState, lines, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
 /// The case with a plan that has its digest, as one that runs has.
@@ -71,11 +72,11 @@ proptest! {
     ) {
         let played = played(&case, &Incidents::default(), &picks);
         let text = journal_of(&case, &played, &reported(&case, &played)).into_bytes();
-        prop_assert_eq!(oracle(&text), Ok(()));
+        prop_assert_eq!(journal_laws(&text), Ok(()));
         let prefix = &text[..cut.index(text.len())];
         let torn = replay(prefix);
         prop_assert!(!torn.is_pass());
-        prop_assert_eq!(oracle(prefix), Ok(()));
+        prop_assert_eq!(journal_laws(prefix), Ok(()));
         let whole_lines = prefix.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
         prop_assert_eq!(torn.bytes, whole_lines, "the longest prefix of whole lines");
         prop_assert_eq!(&replay(&prefix[..whole_lines]), &torn);
@@ -91,12 +92,12 @@ proptest! {
     /// Any bytes, also those that nearly are a journal.
     #[test]
     fn journal_prefix_replay_total(case in cases(), picks in picks(), at in any::<prop::sample::Index>(), with: u8, noise in prop::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert_eq!(oracle(&noise), Ok(()));
+        prop_assert_eq!(journal_laws(&noise), Ok(()));
         let played = played(&case, &Incidents::default(), &picks);
         let mut text = journal_of(&case, &played, &reported(&case, &played)).into_bytes();
         let at = at.index(text.len());
         text[at] = with;
-        prop_assert_eq!(oracle(&text), Ok(()));
+        prop_assert_eq!(journal_laws(&text), Ok(()));
         // Lines that change places are not taken for what happened.
         let mut shuffled: Vec<&[u8]> = text.split_inclusive(|b| *b == b'\n').collect();
         let last = shuffled.len() - 1;

@@ -3,6 +3,7 @@
 
 use super::files;
 use crate::faults::sweep::Sweep;
+use crate::frozen::oracle::run::journal_laws;
 use crate::support::Project;
 use std::path::PathBuf;
 use vplan::base::canon::Digest;
@@ -15,7 +16,7 @@ use vplan::plan::digest::digest;
 use vplan::plan::document::{self, Form};
 use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::genuine::{Holds, examine};
-use vplan::run::journal::{End, ReplayedRun, StepState, oracle, replay};
+use vplan::run::journal::{End, ReplayedRun, StepState, replay};
 use vplan::run::merge;
 
 /// What is done to a file.
@@ -206,7 +207,7 @@ fn journals() {
             }
         }
         if case.number % 64 == 0 {
-            oracle(&damaged).unwrap();
+            journal_laws(&damaged).unwrap();
         }
         case.held();
     }

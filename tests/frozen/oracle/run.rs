@@ -18,7 +18,7 @@ use vplan::plan::StepIndex;
 use vplan::plan::digest::seal;
 use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::genuine::{Holds, examine};
-use vplan::run::journal::{oracle, replay};
+use vplan::run::journal::{lines, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
 use vplan::run::state::RunState;
@@ -32,7 +32,56 @@ thread_local! {
 /// Any bytes as a journal: reading is total, a prefix is never better than the whole, and never a
 /// pass without its end.
 pub fn journal(bytes: &[u8]) {
-    oracle(bytes).unwrap();
+    journal_laws(bytes).unwrap();
+}
+
+/// Checks the laws of reading any bytes as a journal, for property tests and fuzzing.
+///
+/// # Errors
+/// The law that is broken, with the input that broke it.
+pub fn journal_laws(bytes: &[u8]) -> Result<(), String> {
+    let whole = replay(bytes);
+    let valid = bytes
+        .get(..whole.bytes)
+        .ok_or("more bytes are valid than there are")?;
+    if !valid.is_empty() && !valid.ends_with(b"\n") {
+        return Err("the valid prefix ends within a line".to_owned());
+    }
+    if replay(valid) != whole {
+        return Err("the valid prefix says something else than the whole".to_owned());
+    }
+    if lines(bytes).count() != valid.iter().filter(|b| **b == b'\n').count() {
+        return Err("a valid line is not counted".to_owned());
+    }
+    // Cut anywhere, it is no pass; at the end of any line, the result is the one of that line.
+    let ends = valid
+        .iter()
+        .enumerate()
+        .filter(|(_, b)| **b == b'\n')
+        .map(|(i, _)| i);
+    for cut in ends.rev().take(64) {
+        for cut in [cut, cut.saturating_sub(1)] {
+            let torn = replay(valid.get(..cut).unwrap_or_default());
+            if torn.is_pass() {
+                return Err(format!("a pass although the end is cut off at {cut}"));
+            }
+        }
+    }
+    for garbage in [
+        &b"x\n"[..],
+        b"\n",
+        b"{}\n",
+        b"\xff",
+        b"{\"seq\":0,\"t\":0,\"type\":\"run.started\"}\n",
+    ] {
+        if replay(&[valid, garbage].concat()) != whole {
+            return Err(format!(
+                "what follows the valid prefix changes it: {}",
+                String::from_utf8_lossy(garbage)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A plan, drawn by the first eight bytes, and any decisions. Played in virtual time, it ends as a
@@ -327,7 +376,7 @@ pub fn tamper(bytes: &[u8]) {
     let how = choices.byte();
     if how % 2 == 0 {
         let edited = mutated(text.as_bytes(), &mut choices);
-        oracle(&edited).unwrap();
+        journal_laws(&edited).unwrap();
         let run = replay(&edited);
         assert!(
             good.is_pass() || !run.is_pass(),
