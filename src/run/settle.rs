@@ -4,7 +4,8 @@
 //! ended.
 
 use super::record::{INTERRUPTED, StepRecord};
-use super::state::{Ending, RunState, Track};
+use super::state::{Ending, RunState};
+use super::verdict::UNRECORDED;
 use vplan_base::index::Dense;
 use vplan_base::word::visible;
 use vplan_check::outcome::{Cause, Outcome, Status};
@@ -17,176 +18,125 @@ impl RunState {
     /// Returns how a step that is over ended, as far as is known now, for progress. The report may
     /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
     #[must_use]
-    pub fn provisional_outcome(&self, step: StepIndex) -> Option<Outcome> {
-        self.is_over(step).then(|| provisional(self, step))
+    pub fn provisional_outcome(&self, index: StepIndex) -> Option<Outcome> {
+        let before = |i| match self.provisional_outcome(i) {
+            Some(outcome) => (outcome.status, outcome.cause),
+            None => (Status::NotRun, None),
+        };
+        let step = self.plan.step(index);
+        self.is_over(index)
+            .then(|| match self.counted(index, step) {
+                Some(record) => record.outcome(),
+                None => self.never(index, step, &before),
+            })
     }
 
     /// Returns one record a step, in plan order; final when [`RunState::is_done`].
     #[must_use]
     pub fn records(&self) -> Vec<StepRecord> {
-        records(self)
+        let mut records: Dense<StepIndex, StepRecord> = Dense::default();
+        for (index, step) in self.plan.numbered_steps() {
+            let before = |i: StepIndex| (records[i].status, records[i].reason);
+            let never = || {
+                let outcome = self.never(index, step, &before);
+                StepRecord::without_evidence(step, outcome)
+            };
+            let record = self.counted(index, step).unwrap_or_else(never);
+            records.push(record);
+        }
+        records.into_vec()
     }
 
     /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
     #[must_use]
     pub fn ending(&self) -> Ending {
-        ending(self, self.now)
-    }
-}
-
-/// Returns one record a step, in plan order.
-fn records(state: &RunState) -> Vec<StepRecord> {
-    let mut records: Dense<StepIndex, StepRecord> = Dense::default();
-    for (index, step) in state.plan.numbered_steps() {
-        let before = |i| {
-            let record: &StepRecord = &records[i];
-            (record.status, record.reason)
+        let records = self.records();
+        let ends_with = |cause| {
+            // A refused try counts only where the tries before it do.
+            records.iter().zip(&self.tracks).any(|(record, track)| {
+                let is_denied = record.status != Status::NotRun && track.denied == Some(cause);
+                record.reason == Some(cause) || is_denied
+            })
         };
-        let record = counted(state, index, step).unwrap_or_else(|| {
-            StepRecord::without_evidence(step, never(state, index, step, &before))
-        });
-        records.push(record);
-    }
-    records.into_vec()
-}
-
-/// Returns the provisional outcome of one step that is over, as far as is known now.
-fn provisional(state: &RunState, index: StepIndex) -> Outcome {
-    let step = state.plan.step(index);
-    let before = |i| match state.provisional_outcome(i) {
-        Some(outcome) => (outcome.status, outcome.cause),
-        None => (Status::NotRun, None),
-    };
-    match counted(state, index, step) {
-        Some(record) => record.outcome(),
-        None => never(state, index, step, &before),
-    }
-}
-
-/// Returns the step's own outcome, if that counts.
-fn counted(state: &RunState, index: StepIndex, step: &Step) -> Option<StepRecord> {
-    if !step.always && state.is_behind_failure(index) {
-        return None;
-    }
-    let track = &state.tracks[index];
-    let mut record = track.last.clone()?;
-    let denied = match track.denied {
-        Some(Cause::Budget) => "the budget left no time for another try",
-        Some(Cause::Cancelled) => "the run was interrupted before another try",
-        Some(Cause::Storage) => "the record could not be written, so there was no other try",
-        _ => return Some(record),
-    };
-    record.detail = Some(
-        record
-            .detail
-            .map_or_else(|| denied.to_owned(), |detail| format!("{detail}; {denied}")),
-    );
-    Some(record)
-}
-
-/// Returns why the step did not run, or why its outcome does not count; `before` tells of a step that
-/// it needs.
-fn never(
-    state: &RunState,
-    index: StepIndex,
-    step: &Step,
-    before: &dyn Fn(StepIndex) -> Need,
-) -> Outcome {
-    let name = |i: StepIndex| visible(state.plan.step(i).id.as_bytes());
-    let not_run = |cause, detail: String| Outcome::new(Status::NotRun, cause, detail);
-    if !step.always {
-        if let Some(first) = state
-            .first_failure
-            .filter(|_| state.is_behind_failure(index))
-        {
-            return not_run(
-                Cause::FailFast,
-                format!("`{}` failed before it", name(first)),
-            );
-        }
-        let unmet = state.tracks[index].needs.iter().find_map(|i| {
-            let (status, reason) = before(*i);
-            (!status.is_pass()).then_some((*i, status, reason))
-        });
-        match unmet {
-            // A needed step that did not run has the same cause, which tells more than "needs".
-            None
-            | Some((_, Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage))) => {
-            }
-            Some((needed, status, _)) => {
-                let how = if status == Status::NotRun {
-                    "did not run"
-                } else {
-                    "did not pass"
-                };
-                return not_run(
-                    Cause::Needs,
-                    format!("`{}`, which it needs, {how}", name(needed)),
-                );
-            }
-        }
-    }
-    match state.ended_by(step) {
-        Cause::Storage => {
-            let message = state
-                .storage
-                .as_ref()
-                .map_or("", |(_, message)| message.as_str());
-            not_run(
-                Cause::Storage,
-                format!(
-                    "the record could not be written: {}",
-                    visible(message.as_bytes())
-                ),
-            )
-        }
-        Cause::Cancelled if state.tracks[index].was_interrupted => {
-            not_run(Cause::Cancelled, INTERRUPTED.to_owned())
-        }
-        Cause::Cancelled => not_run(Cause::Cancelled, "the run was interrupted".to_owned()),
-        _ => not_run(Cause::Budget, "the budget was used up".to_owned()),
-    }
-}
-
-/// Returns how the run ended, without its steps.
-fn ending(state: &RunState, now: u64) -> Ending {
-    let records = records(state);
-    // A refused try counts only where the tries before it do.
-    let denied = |r: &StepRecord, t: &Track| {
-        if r.status == Status::NotRun {
-            None
-        } else {
-            t.denied
-        }
-    };
-    let ends_with = |cause| {
-        records
-            .iter()
-            .zip(&state.tracks)
-            .any(|(r, t)| r.reason == Some(cause) || denied(r, t) == Some(cause))
-    };
-    let went_on_after = |moment: u64| {
-        state
-            .tracks
-            .iter()
-            .any(|t| t.ended_at.is_some_and(|at| at > moment))
-    };
-    let cancelled = state
-        .cancel
-        .filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Cancelled));
-    let storage = state
-        .storage
-        .as_ref()
-        .filter(|(at, _)| went_on_after(*at) || ends_with(Cause::Storage));
-    Ending {
-        budget_used: ends_with(Cause::Budget),
-        cancelled: cancelled.map(|(_, signal)| signal),
-        duration_ms: now,
+        let counts = |moment: u64, cause| {
+            let mut ends = self.tracks.iter().filter_map(|track| track.ended_at);
+            ends.any(|at| at > moment) || ends_with(cause)
+        };
+        let cancelled = self.cancel.filter(|(at, _)| counts(*at, Cause::Cancelled));
+        let storage = self.storage.as_ref();
         // An interrupt comes first: steps that a full disk would have kept from running are
         // cancelled.
-        storage: storage
-            .filter(|_| cancelled.is_none())
-            .map(|(_, message)| message.clone()),
+        let storage = storage.filter(|(at, _)| counts(*at, Cause::Storage) && cancelled.is_none());
+        Ending {
+            budget_used: ends_with(Cause::Budget),
+            cancelled: cancelled.map(|(_, signal)| signal),
+            duration_ms: self.now,
+            storage: storage.map(|(_, message)| message.clone()),
+        }
+    }
+
+    /// Returns the step's own outcome, if that counts.
+    fn counted(&self, index: StepIndex, step: &Step) -> Option<StepRecord> {
+        if !step.always && self.is_behind_failure(index) {
+            return None;
+        }
+        let track = &self.tracks[index];
+        let mut record = track.last.clone()?;
+        let denied = match track.denied {
+            Some(Cause::Budget) => "the budget left no time for another try",
+            Some(Cause::Cancelled) => "the run was interrupted before another try",
+            Some(Cause::Storage) => "the record could not be written, so there was no other try",
+            _ => return Some(record),
+        };
+        record.detail = Some(match record.detail {
+            Some(detail) => format!("{detail}; {denied}"),
+            None => denied.to_owned(),
+        });
+        Some(record)
+    }
+
+    /// Returns why the step did not run, or why its outcome does not count; `before` tells of a
+    /// step that it needs.
+    fn never(&self, index: StepIndex, step: &Step, before: &dyn Fn(StepIndex) -> Need) -> Outcome {
+        let name = |i: StepIndex| visible(&self.plan.step(i).id);
+        let not_run = |cause, detail: String| Outcome::new(Status::NotRun, cause, detail);
+        if !step.always {
+            if let Some(first) = self.first_failure
+                && self.is_behind_failure(index)
+            {
+                let detail = format!("`{}` failed before it", name(first));
+                return not_run(Cause::FailFast, detail);
+            }
+            let mut needs = self.tracks[index].needs.iter().map(|i| (*i, before(*i)));
+            let unmet = needs.find(|(_, (status, _))| !status.is_pass());
+            let how = match unmet {
+                // It has the same cause then, which tells more than "needs".
+                Some((
+                    _,
+                    (Status::NotRun, Some(Cause::Budget | Cause::Cancelled | Cause::Storage)),
+                )) => None,
+                Some((needed, (Status::NotRun, _))) => Some((needed, "did not run")),
+                Some((needed, _)) => Some((needed, "did not pass")),
+                None => None,
+            };
+            if let Some((needed, how)) = how {
+                let detail = format!("`{}`, which it needs, {how}", name(needed));
+                return not_run(Cause::Needs, detail);
+            }
+        }
+        let (cause, detail) = match self.ended_by(step) {
+            Cause::Storage => {
+                let message = self.storage.as_ref().map_or("", |(_, message)| message);
+                let detail = format!("{UNRECORDED}{}", visible(message));
+                return not_run(Cause::Storage, detail);
+            }
+            Cause::Cancelled if self.tracks[index].was_interrupted => {
+                (Cause::Cancelled, INTERRUPTED)
+            }
+            Cause::Cancelled => (Cause::Cancelled, "the run was interrupted"),
+            _ => (Cause::Budget, "the budget was used up"),
+        };
+        not_run(cause, detail.to_owned())
     }
 }
 
