@@ -194,7 +194,7 @@ pub(super) fn blame<'a>(
     let passed = run.passed();
     let concerns = Concerns::new(run, hidden);
     let mut known: BTreeMap<&str, BTreeSet<RepoPath>> = BTreeMap::new();
-    let mut unknown: Vec<(BTreeSet<&str>, RepoPath)> = Vec::new();
+    let mut unknown: Vec<(RepoPath, BTreeSet<&str>)> = Vec::new();
     let (mut left, mut others, mut wrote) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut suspects, mut before) = (BTreeSet::new(), BTreeMap::new());
     let mut appeared: BTreeMap<RepoPath, Vec<&str>> = BTreeMap::new();
@@ -238,10 +238,11 @@ pub(super) fn blame<'a>(
                         }
                         [] => {
                             let about = passed.iter().filter(|s| is_about(run.contract, s, &path));
-                            unknown.push((about.map(|s| s.check()).collect(), path));
+                            let about = about.map(|s| s.check()).collect();
+                            unknown.push((path, about));
                         }
                         several => {
-                            unknown.push((several.iter().map(|s| s.check()).collect(), path))
+                            unknown.push((path, several.iter().map(|s| s.check()).collect()))
                         }
                     }
                 }
@@ -255,7 +256,8 @@ pub(super) fn blame<'a>(
         .iter()
         .map(|(id, files)| by_one(run, id, files))
         .collect();
-    caveats.extend(by_several(unknown));
+    let moved = of_files((Code::TreeMoved, Effect::Incomplete), MOVED, unknown);
+    caveats.extend(moved.map(|caveat| caveat.way_out(AGAIN)));
     caveats.extend(between);
     let failed = known
         .iter()
@@ -265,7 +267,7 @@ pub(super) fn blame<'a>(
         appeared,
         caveats,
         failed,
-        grown: grown(before),
+        grown: of_files(GREW, BEFORE, before),
         is_known,
         left: left.into_iter().collect(),
         others: others.into_iter().collect(),
@@ -316,7 +318,9 @@ fn between<'a>(
         }
         suspects.extend(span.unknown.iter().cloned());
     }
-    let caveats = restored(files).into_iter().chain(not_compared(not_known));
+    let restored = of_files((Code::TouchedAndRestored, Effect::Narrows), RESTORED, files);
+    let restored = restored.map(|caveat| caveat.way_out(AGAIN));
+    let caveats = restored.into_iter().chain(not_compared(not_known));
     (caveats.collect(), suspects)
 }
 
@@ -352,35 +356,16 @@ fn by_one(run: &Run<'_>, id: &str, files: &BTreeSet<RepoPath>) -> Caveat {
         .way_out(AGAIN)
 }
 
-fn by_several(unknown: Vec<(BTreeSet<&str>, RepoPath)>) -> Option<Caveat> {
-    if unknown.is_empty() {
-        return None;
-    }
-    let checks: BTreeSet<&str> = unknown
-        .iter()
-        .flat_map(|(checks, _)| checks.iter().copied())
-        .collect();
-    let message = "files changed while the checks ran, which passed for what is no longer here";
-    let files = unknown.into_iter().map(|(_, path)| path).collect();
-    Some(
-        Caveat::new(Code::TreeMoved, Effect::Incomplete, message)
-            .of_checks(named(checks))
-            .about(files)
-            .way_out(AGAIN),
-    )
-}
-
-fn grown(before: BTreeMap<RepoPath, Vec<&str>>) -> Option<Caveat> {
-    if before.is_empty() {
-        return None;
-    }
-    let checks: BTreeSet<&str> = before.values().flatten().copied().collect();
-    let message = "files were written that checks are about which had passed before: run again";
-    Some(
-        Caveat::new(Code::ChangeGrew, Effect::Incomplete, message)
-            .of_checks(named(checks))
-            .about(before.into_keys().collect()),
-    )
+/// Makes the caveat about files, each with the checks that it concerns, if there are any.
+fn of_files<'c, C: IntoIterator<Item = &'c str>>(
+    (code, effect): (Code, Effect),
+    message: &str,
+    files: impl IntoIterator<Item = (RepoPath, C)>,
+) -> Option<Caveat> {
+    let (files, checks): (Vec<RepoPath>, Vec<C>) = files.into_iter().unzip();
+    let caveat = Caveat::new(code, effect, message);
+    let caveat = caveat.of_checks(named(checks.into_iter().flatten().collect()));
+    (!files.is_empty()).then(|| caveat.about(files))
 }
 
 /// Makes the caveat about files that appeared and that checks of the plan select.
@@ -388,34 +373,19 @@ pub(super) fn appeared(
     appeared: BTreeMap<RepoPath, Vec<&str>>,
     lines: &NewFileLines<'_>,
 ) -> Option<Caveat> {
-    if appeared.is_empty() {
-        return None;
-    }
-    let checks: BTreeSet<&str> = appeared.values().flatten().copied().collect();
     let message = "files appeared while the checks ran, and checks are about them: run again";
-    let caveat =
-        Caveat::new(Code::ChangeGrew, Effect::Incomplete, message).of_checks(named(checks));
-    let caveat = match lines.proposal(appeared.keys()) {
+    let proposal = lines.proposal(appeared.keys());
+    let caveat = of_files(GREW, message, appeared)?;
+    Some(match proposal {
         Some(lines) => caveat.way_out(format!("settle what a check leaves {lines}")),
         None => caveat,
-    };
-    Some(caveat.about(appeared.into_keys().collect()))
+    })
 }
 
-/// Makes the caveat about files that had another content in between.
-fn restored(restored: BTreeMap<RepoPath, BTreeSet<&str>>) -> Option<Caveat> {
-    if restored.is_empty() {
-        return None;
-    }
-    let checks: BTreeSet<&str> = restored.values().flatten().copied().collect();
-    let message = "files changed while the checks ran and were restored: which content these checks passed for is not known";
-    Some(
-        Caveat::new(Code::TouchedAndRestored, Effect::Narrows, message)
-            .of_checks(named(checks))
-            .about(restored.into_keys().collect())
-            .way_out(AGAIN),
-    )
-}
+const GREW: (Code, Effect) = (Code::ChangeGrew, Effect::Incomplete);
+const BEFORE: &str = "files were written that checks are about which had passed before: run again";
+const MOVED: &str = "files changed while the checks ran, which passed for what is no longer here";
+const RESTORED: &str = "files changed while the checks ran and were restored: which content these checks passed for is not known";
 
 /// Makes the caveat about steps after which the tree could not be compared.
 fn not_compared(steps: BTreeSet<&str>) -> Option<Caveat> {
