@@ -147,6 +147,15 @@ impl TestCounts {
     }
 
     /// Adds those of another run or suite.
+    /// Returns what a run says of itself that its counts contradict.
+    pub(crate) fn contradiction(self, is_good: bool) -> Option<&'static str> {
+        match (is_good, self.failed) {
+            (false, 0) => Some("a run without a failed test says that it failed"),
+            (true, 1..) => Some("a run with failed tests says that it passed"),
+            _ => None,
+        }
+    }
+
     pub fn add(&mut self, more: TestCounts) {
         self.failed = self.failed.saturating_add(more.failed);
         self.flaky = self.flaky.saturating_add(more.flaky);

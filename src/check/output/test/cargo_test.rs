@@ -8,9 +8,7 @@ use crate::output::findings::rustc::{Diagnostics, is_status};
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after, starts};
-use crate::reading::{
-    FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clip, clipped, fill,
-};
+use crate::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clipped};
 
 /// Text of libtest, alone or through `cargo test`.
 pub const FORMAT: Format = Format::run::<CargoTest>(
@@ -38,9 +36,8 @@ struct CargoTest {
     /// The runs that are not settled; all but the last may be those that died, or those in which a
     /// test printed the next.
     runs: Vec<Run>,
-    counts: TestCounts,
-    failed: Vec<FailedTest>,
-    problems: Vec<String>,
+    /// What the settled runs say.
+    done: Reading,
     /// Whether there was a run, or a list of tests.
     any: bool,
     /// Cargo says that it did not compile.
@@ -108,16 +105,13 @@ enum FailureDetail {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Summary {
     ok: bool,
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-    measured: u64,
+    /// A benchmark that was measured has passed.
+    counts: TestCounts,
 }
 
 impl Summary {
     fn total(self) -> u64 {
-        let all = [self.passed, self.failed, self.ignored, self.measured];
-        all.into_iter().fold(0, u64::saturating_add)
+        self.counts.ran().saturating_add(self.counts.skipped)
     }
 }
 
@@ -142,8 +136,7 @@ impl Run {
 
     /// The failed test with a name, noted if it is new and there is room.
     fn failure(&mut self, name: &str) -> Option<usize> {
-        let mut name = bare(name).to_owned();
-        clip(&mut name);
+        let name = clipped(bare(name));
         if let Some(at) = self.failed.iter().position(|f| f.test.name == name) {
             return Some(at);
         }
@@ -314,37 +307,23 @@ impl CargoTest {
                 if !run.is_over() {
                     let problem =
                         format!("a run of {expected} tests ended with a summary of {total}");
-                    self.problems.push(problem);
-                } else if !summary.ok && summary.failed == 0 {
-                    let problem = "a run without a failed test says that it failed";
-                    self.problems.push(problem.to_owned());
-                } else if summary.ok && summary.failed > 0 {
-                    let problem = "a run with failed tests says that it passed";
-                    self.problems.push(problem.to_owned());
+                    self.done.object(problem);
+                } else {
+                    self.done
+                        .object_all(summary.counts.contradiction(summary.ok));
                 }
-                let passed = summary.passed.saturating_add(summary.measured);
-                TestCounts {
-                    failed: summary.failed,
-                    passed,
-                    skipped: summary.ignored,
-                    ..TestCounts::default()
-                }
+                summary.counts
             }
             None => {
                 let expected = run.expected.unwrap_or_default();
                 let problem = format!("a run of {expected} tests ended without its summary");
-                self.problems.push(problem);
+                self.done.object(problem);
                 self.died = true;
                 run.lines
             }
         };
-        self.problems.truncate(20);
-        self.counts.add(counts);
-        fill(
-            &mut self.failed,
-            FAILED_KEPT,
-            run.failed.into_iter().map(|f| f.test),
-        );
+        self.done.tests.get_or_insert_default().add(counts);
+        self.done.fail_all(run.failed.into_iter().map(|f| f.test));
     }
 
     /// The messages of cargo itself.
@@ -412,27 +391,14 @@ impl Reader for CargoTest {
         self.settle();
         self.panic(Stream::Out, "");
         self.panic(Stream::Err, "");
-        let Self {
-            built,
-            counts,
-            mut failed,
-            problems,
-            any,
-            not_compiled,
-            tells,
-            died,
-            signal,
-            panics,
-            ..
-        } = *self;
-        let (mut reading, telling) = built.close();
+        let (mut reading, telling) = self.built.close();
         // Cargo's status lines alone are no tests: a program with a harness of its own speaks for
         // itself.
-        let told = any || not_compiled || (telling && reading.errors > 0);
+        let told = self.any || self.not_compiled || (telling && reading.errors > 0);
         if !told {
             return None;
         }
-        if any && !(not_compiled && tells) {
+        if self.any && !(self.not_compiled && self.tells) {
             // Tests ran, and nothing says that something did not compile: what looks like an error
             // was printed by a test.
             reading.errors = 0;
@@ -441,9 +407,9 @@ impl Reader for CargoTest {
         } else if reading.errors == 0 && reading.problems.is_empty() {
             reading.object("it did not compile");
         }
-        for test in &mut failed {
+        for test in &mut self.done.failed_tests {
             if test.line.is_none()
-                && let Some(panic) = panics.iter().find(|p| p.thread == test.name)
+                && let Some(panic) = self.panics.iter().find(|p| p.thread == test.name)
             {
                 let printed = test.message.take().unwrap_or_default();
                 test.message = Some(format!("{}\n{printed}", panic.message).trim().to_owned())
@@ -452,14 +418,11 @@ impl Reader for CargoTest {
                 test.line = panic.line;
             }
         }
-        reading.fail_all(failed);
-        for problem in problems {
-            reading.object(problem);
-        }
-        if let Some(signal) = signal.filter(|_| died) {
+        self.done.tests.get_or_insert_default();
+        reading.add(self.done);
+        if let Some(signal) = self.signal.filter(|_| self.died) {
             reading.object(format!("a test program was ended by a signal: {signal}"));
         }
-        reading.tests = Some(counts);
         Some(reading)
     }
 }
@@ -606,13 +569,13 @@ fn summary(text: &str) -> Option<Summary> {
     let (passed, failed) = (next(" passed")?, next(" failed")?);
     let (ignored, measured) = (next(" ignored")?, next(" measured")?);
     next(" filtered out")?;
-    (rest.is_empty() || rest.starts_with("finished in ")).then_some(Summary {
-        ok,
-        passed,
+    let counts = TestCounts {
         failed,
-        ignored,
-        measured,
-    })
+        passed: passed.saturating_add(measured),
+        skipped: ignored,
+        ..TestCounts::default()
+    };
+    (rest.is_empty() || rest.starts_with("finished in ")).then_some(Summary { ok, counts })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::output::findings::msbuild::Msbuild;
 use crate::output::kit::dedupe::append;
 use crate::output::kit::number::count;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped};
 
 pub const FORMAT: Format = Format::run::<DotnetTest>(
     "dotnet-test",
@@ -37,14 +37,12 @@ pub const FORMAT: Format = Format::run::<DotnetTest>(
 #[derive(Default)]
 struct DotnetTest {
     known: bool,
-    /// Added up over the projects.
-    projects: TestCounts,
+    /// The failures and problems, and the counts added up over the projects.
+    done: Reading,
     /// The one summary of newer versions, which says all.
     whole: Option<TestCounts>,
     block: Option<Block>,
-    failed: Vec<FailedTest>,
     now: Now,
-    problems: Vec<String>,
     build: Msbuild,
 }
 
@@ -82,7 +80,7 @@ impl Reader for DotnetTest {
         if let Some(counts) = short(line).or_else(|| single(line)) {
             self.known = true;
             self.now = Now::Other;
-            return self.add(counts);
+            return self.done.tests.get_or_insert_default().add(counts);
         }
         if let Some(counts) = line.strip_prefix("Test summary: ").and_then(newer) {
             self.known = true;
@@ -120,7 +118,7 @@ impl Reader for DotnetTest {
             &["Test Run Aborted", "The active test run was aborted"],
         ) {
             self.known = true;
-            self.object(line);
+            self.done.object(line);
         } else if starts(line, &NONE) || line.starts_with("Test Run Failed.") {
             self.known = true;
         } else {
@@ -135,34 +133,21 @@ impl Reader for DotnetTest {
             return None;
         }
         let mut reading = self.build.reading;
-        let counts = self.whole.unwrap_or(self.projects);
+        let counts = self.whole.or(self.done.tests).unwrap_or_default();
         // A failed test fails the build that runs it, too.
         if broken && counts.failed == 0 {
             reading.object("the build failed");
         }
-        reading.tests = Some(counts);
         // What was tried again and passed has not failed.
-        self.failed
-            .truncate(usize::try_from(counts.failed).unwrap_or(usize::MAX));
-        reading.fail_all(self.failed);
-        reading.object_all(self.problems);
+        let failed = usize::try_from(counts.failed).unwrap_or(usize::MAX);
+        self.done.failed_tests.truncate(failed);
+        self.done.tests = Some(counts);
+        reading.add(self.done);
         Some(reading)
     }
 }
 
 impl DotnetTest {
-    fn add(&mut self, counts: TestCounts) {
-        self.projects.add(counts);
-    }
-
-    fn object(&mut self, problem: &str) {
-        if self.problems.len() < FAILED_KEPT {
-            let mut text = String::new();
-            append(&mut text, problem);
-            self.problems.push(text);
-        }
-    }
-
     /// A line of a summary, of which the first has been seen; whether it is one.
     fn block_line(&mut self, line: &str) -> bool {
         let Some(block) = &mut self.block else {
@@ -194,12 +179,13 @@ impl DotnetTest {
         self.known = true;
         let counts = block.counts;
         if counts.ran().saturating_add(counts.skipped) != block.total {
-            self.object("the summary of the tests does not add up");
+            let wrong = "the summary of the tests does not add up";
+            self.done.object(wrong);
         }
         if block.whole {
             self.whole.get_or_insert_default().add(counts);
         } else {
-            self.add(counts);
+            self.done.tests.get_or_insert_default().add(counts);
         }
     }
 
@@ -228,7 +214,7 @@ impl DotnetTest {
                 line: number.parse().ok(),
                 ..FailedTest::default()
             };
-            fill(&mut self.failed, FAILED_KEPT, [test]);
+            self.done.fail(test);
             if !rest.trim().is_empty() {
                 self.named(rest);
             }
@@ -249,7 +235,8 @@ impl DotnetTest {
             (Now::Trace, text) if text.starts_with("at ") => {
                 if let Some((_, place)) = text.split_once(" in ")
                     && let Some((file, at)) = place.rsplit_once(":line ")
-                    && let Some(test) = self.failed.last_mut().filter(|test| test.file.is_none())
+                    && let Some(test) = self.done.failed_tests.last_mut()
+                    && test.file.is_none()
                 {
                     test.file = Some(file.to_owned());
                     test.line = at.parse().ok();
@@ -261,7 +248,7 @@ impl DotnetTest {
     }
 
     fn tell(&mut self, text: &str) {
-        if let Some(test) = self.failed.last_mut() {
+        if let Some(test) = self.done.failed_tests.last_mut() {
             append(test.message.get_or_insert_default(), text);
         }
     }
@@ -269,9 +256,9 @@ impl DotnetTest {
     fn fail(&mut self, name: &str, now: Now) {
         // Beyond the room there is no test to which the lines that follow belong.
         self.now = Now::Other;
-        if self.failed.len() < FAILED_KEPT {
+        if self.done.failed_tests.len() < FAILED_KEPT {
             self.now = now;
-            self.failed.push(FailedTest::named(clipped(name)));
+            self.done.fail(FailedTest::named(name));
         }
     }
 
@@ -279,7 +266,8 @@ impl DotnetTest {
     fn named(&mut self, text: &str) {
         self.now = Now::Other;
         let (name, message) = text.split_once("): ").unwrap_or((text, ""));
-        let Some(test) = self.failed.last_mut().filter(|test| test.name.is_empty()) else {
+        let last = self.done.failed_tests.last_mut();
+        let Some(test) = last.filter(|test| test.name.is_empty()) else {
             return;
         };
         let name = name.trim();

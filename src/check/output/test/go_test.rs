@@ -12,9 +12,7 @@ use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::output::kit::place::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{
-    FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TestCounts, clip, clipped, fill,
-};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
 
 pub const FORMAT: Format = Format::run::<GoTest>("go-test", &[FormatName::Go], &[], |line| {
     starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
@@ -24,9 +22,8 @@ pub const FORMAT: Format = Format::run::<GoTest>("go-test", &[FormatName::Go], &
 struct GoTest {
     /// It is this format.
     known: bool,
-    counts: TestCounts,
-    failed: Vec<FailedTest>,
-    problems: Vec<String>,
+    /// What the packages say that are over.
+    done: Reading,
     /// Packages that are `ok` without a test named.
     bare: u64,
     /// Announced tests have had results: `-v`.
@@ -96,20 +93,20 @@ impl Reader for GoTest {
         let package = std::mem::take(&mut self.package);
         if package.announces || package.counts != TestCounts::default() {
             if torn {
-                self.object("the output ends before the result of a package".to_owned());
+                let torn = "the output ends before the result of a package";
+                self.done.object(torn);
             }
             self.close(package);
         }
         if !self.known {
             return None;
         }
+        let counts = self.done.tests.get_or_insert_default();
         if !self.verbose {
-            self.counts.passed = self.counts.passed.saturating_add(self.bare);
+            counts.passed = counts.passed.saturating_add(self.bare);
         }
         let mut reading = self.build.reading;
-        reading.tests = Some(self.counts);
-        reading.fail_all(self.failed);
-        reading.object_all(self.problems);
+        reading.add(self.done);
         Some(reading)
     }
 }
@@ -279,27 +276,16 @@ impl GoTest {
                     if let Some(panic) = &package.panic {
                         problem = format!("{problem}: panic: {panic}");
                     }
-                    self.object(problem);
+                    self.done.object(problem);
                 }
             }
         }
         self.close(package);
     }
 
-    fn object(&mut self, mut problem: String) {
-        if self.problems.len() < PROBLEMS_KEPT {
-            clip(&mut problem);
-            self.problems.push(problem);
-        }
-    }
-
     fn close(&mut self, package: Package) {
-        self.counts.add(package.counts);
-        fill(
-            &mut self.failed,
-            FAILED_KEPT,
-            package.failed.into_iter().map(located),
-        );
+        self.done.tests.get_or_insert_default().add(package.counts);
+        self.done.fail_all(package.failed.into_iter().map(located));
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::place::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
+use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
 
 /// Text of pytest.
 pub const FORMAT: Format = Format::run::<Pytest>("pytest", &[FormatName::Pytest], &[], |line| {
@@ -20,11 +20,7 @@ struct Pytest {
     /// Whether a session said that it starts; then its summary is framed.
     framed: bool,
     /// Of the sessions before the last one.
-    before: TestCounts,
-    failed: Vec<FailedTest>,
-    problems: Vec<String>,
-    /// Whether it stopped after its first failures, so that tests behind them did not run.
-    stopped_early: bool,
+    before: Reading,
     /// The last summary.
     last: Option<Summary>,
     zone: Zone,
@@ -145,10 +141,10 @@ impl Pytest {
         self.zone = Zone::Progress;
         let sections = std::mem::take(&mut self.sections);
         let failed = failed(sections, std::mem::take(&mut self.short));
-        fill(&mut self.failed, FAILED_KEPT, failed);
+        self.before.fail_all(failed);
         if let Some(last) = self.last.take() {
-            self.before.add(last.counts);
-            fill(&mut self.problems, 20, last.problem);
+            self.before.tests.get_or_insert_default().add(last.counts);
+            self.before.object_all(last.problem);
         }
     }
 
@@ -274,7 +270,10 @@ impl Reader for Pytest {
                 let why = line.trim_matches('!').trim();
                 // `-x` stops after a failure, which is counted.
                 let is_early = why.starts_with("stopping after ");
-                self.stopped_early |= is_early;
+                if is_early {
+                    let behind = "the tests behind the first failures";
+                    self.before.leave_out(behind);
+                }
                 let stopped = || clipped(&format!("the session stopped: {why}"));
                 self.stopped = (!why.is_empty() && !is_early).then(stopped);
                 return;
@@ -317,16 +316,12 @@ impl Reader for Pytest {
             reading.object("the session ended without its summary");
         }
         self.settle();
-        reading.fail_all(self.failed);
-        reading.object_all(self.problems);
-        if self.stopped_early {
-            reading.leave_out("the tests behind the first failures");
-        }
+        reading.add(self.before);
+        let failed = reading.tests.get_or_insert_default().failed;
         // A session that is torn after another one.
-        if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > self.before.failed) {
+        if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > failed) {
             reading.object("more failed tests are named than counted");
         }
-        reading.tests = Some(self.before);
         Some(reading)
     }
 }

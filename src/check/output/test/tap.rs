@@ -9,7 +9,7 @@ use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
 use crate::output::kit::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, fill};
+use crate::reading::{FailedTest, Reading};
 use std::collections::BTreeSet;
 
 /// The Test Anything Protocol.
@@ -48,9 +48,7 @@ struct Tap {
 /// One document or subtest.
 #[derive(Default)]
 struct Level {
-    counts: TestCounts,
-    failed: Vec<FailedTest>,
-    problems: Vec<String>,
+    reading: Reading,
     points: u64,
     /// Whether the first point has the number 1; without a plan nothing else tells that this is
     /// TAP.
@@ -140,13 +138,8 @@ impl Reader for Tap {
         if !self.told {
             return None;
         }
-        let mut reading = Reading {
-            tests: Some(self.total.counts),
-            ..Reading::default()
-        };
-        reading.object_all(self.total.problems);
-        reading.fail_all(self.total.failed);
-        Some(reading)
+        self.total.reading.tests.get_or_insert_default();
+        Some(self.total.reading)
     }
 }
 
@@ -197,7 +190,7 @@ impl Tap {
                 self.told = true;
                 let level = self.level(depth);
                 level.bailed = true;
-                level.problems.push(format!("bailed out: {reason}"));
+                level.reading.object(format!("bailed out: {reason}"));
             }
         } else {
             return false;
@@ -244,7 +237,7 @@ impl Tap {
             let shown = point.number.unwrap_or(level.points);
             level.object(format!("test {shown} is outside of the plan 1..{count}"));
         }
-        let counts = &mut level.counts;
+        let counts = level.reading.tests.get_or_insert_default();
         let count = match (point.directive, point.ok) {
             (Some(_), _) => &mut counts.skipped,
             (None, true) => &mut counts.passed,
@@ -307,7 +300,7 @@ impl Tap {
             }
             level.check();
             let above = self.levels.last_mut().unwrap_or(&mut self.total);
-            above.take(level);
+            above.reading.add(level.reading);
         }
     }
 
@@ -373,8 +366,7 @@ impl Tap {
         self.block = None;
         if let Some((depth, mut test, mut message)) = self.failure.take() {
             test.message = message.take();
-            let level = self.level(depth);
-            fill(&mut level.failed, FAILED_KEPT, [test]);
+            self.level(depth).reading.fail(test);
         }
     }
 }
@@ -382,8 +374,8 @@ impl Tap {
 impl Level {
     fn object(&mut self, problem: String) {
         // One is enough to tell, thousands of points outside of a plan are not more.
-        if self.problems.len() < 3 {
-            self.problems.push(problem);
+        if self.reading.problems.len() < 3 {
+            self.reading.object(problem);
         }
     }
 
@@ -406,12 +398,6 @@ impl Level {
             }
             Some(_) => {}
         }
-    }
-
-    fn take(&mut self, level: Level) {
-        self.counts.add(level.counts);
-        fill(&mut self.failed, FAILED_KEPT, level.failed);
-        fill(&mut self.problems, 20, level.problems);
     }
 }
 

@@ -6,9 +6,7 @@
 
 use crate::output::kit::number::{count, counted};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{
-    FAILED_KEPT, FailedTest, PROBLEMS_KEPT, Reading, TEXT_KEPT, TestCounts, clipped,
-};
+use crate::reading::{FailedTest, Reading, TEXT_KEPT, TestCounts};
 
 /// Text of unittest, and of what runs it (Django).
 pub const FORMAT: Format =
@@ -19,13 +17,10 @@ pub const FORMAT: Format =
 #[derive(Default)]
 struct Unittest {
     at: At,
-    failed: Vec<FailedTest>,
-    /// The counts of all summaries.
-    tests: Option<TestCounts>,
+    /// The failures, the counts of all summaries, and what does not agree with them.
+    done: Reading,
     /// Tests have begun to be counted, and the result did not come.
     torn: bool,
-    /// What the summaries say that does not agree with their counts.
-    problems: Vec<&'static str>,
 }
 
 /// The kind of the lines so far.
@@ -48,30 +43,16 @@ enum At {
 }
 
 impl Unittest {
-    fn failure(&mut self, name: &str) {
-        if self.failed.len() < FAILED_KEPT {
-            let name = clipped(name);
-            self.failed.push(FailedTest::named(name));
-        }
-    }
-
     /// A summary, and whether it says that its run went well.
     fn summary(&mut self, tests: TestCounts, good: bool) {
-        let problem = if !good && tests.failed == 0 && tests.ran() > 0 {
-            Some("a run without a failed test says that it failed")
-        } else if good && tests.failed > 0 {
-            Some("a run with failed tests says that it passed")
-        } else {
-            None
-        };
-        self.problems
-            .extend(problem.filter(|_| self.problems.len() < PROBLEMS_KEPT));
-        self.tests.get_or_insert_default().add(tests);
+        let problem = tests.contradiction(good).filter(|_| tests.ran() > 0);
+        self.done.object_all(problem);
+        self.done.tests.get_or_insert_default().add(tests);
     }
 
     /// A line of a traceback, or the message behind it.
     fn explain(&mut self, line: &str) {
-        let Some(test) = self.failed.last_mut() else {
+        let Some(test) = self.done.failed_tests.last_mut() else {
             return;
         };
         if let Some(rest) = line.strip_prefix("  File \"")
@@ -112,11 +93,11 @@ impl Unittest {
         match self.at {
             At::Double => {
                 if let Some(name) = after(line, &["FAIL: ", "ERROR: "]) {
-                    self.failure(name);
+                    self.done.fail(FailedTest::named(name));
                     self.at = At::Title;
                 } else if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ") {
-                    self.failure(name);
-                    if let Some(test) = self.failed.last_mut() {
+                    self.done.fail(FailedTest::named(name));
+                    if let Some(test) = self.done.failed_tests.last_mut() {
                         test.message = Some("passed although it is expected to fail".to_owned());
                     }
                     self.at = At::Unexpected;
@@ -158,16 +139,15 @@ impl Reader for Unittest {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        if self.tests.is_none() && !self.torn {
+        if self.done.tests.is_none() && !self.torn {
             return None;
         }
         let mut reading = Reading::default();
         if self.torn {
             reading.object("the run ended without its result");
         }
-        reading.object_all(self.problems);
-        reading.fail_all(self.failed);
-        reading.tests = Some(self.tests.unwrap_or_default());
+        reading.tests = Some(TestCounts::default());
+        reading.add(self.done);
         Some(reading)
     }
 }
