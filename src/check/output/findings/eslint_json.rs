@@ -2,7 +2,7 @@
 
 use super::eslint::{is_ignored, leave_out};
 use crate::Kind;
-use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::reader::{Format, FormatName};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -14,6 +14,7 @@ pub const FORMAT: Format = Format::document::<DocumentReader<EslintJson>>(
     &[Kind::Lint, Kind::Compile],
 );
 
+#[derive(Default)]
 struct EslintJson;
 
 #[derive(Deserialize)]
@@ -37,14 +38,11 @@ struct Message {
 }
 
 impl DocumentKind for EslintJson {
-    const SIGNS: Signs = Signs {
-        begins: |line| {
-            line.strip_prefix('[')
-                .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
-        },
-        later: false,
-        tells: |text| text.trim() == "[]" || text.contains("\"filePath\""),
+    const BEGINS: fn(&str) -> bool = |line| {
+        line.strip_prefix('[')
+            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'{' | b']', ..]))
     };
+    const TELLS: fn(&str) -> bool = |text| text.trim() == "[]" || text.contains("\"filePath\"");
     const WORD: &'static str = "output";
     const HAS_TESTS: bool = false;
 

@@ -11,21 +11,15 @@ pub const MOST: usize = 64 << 20;
 /// After so many bytes it must be plain that this is the document that was looked for.
 const PROBE: usize = 64 << 10;
 
-/// Recognises a kind of document.
-#[derive(Clone, Copy, Debug)]
-pub struct Signs {
-    /// Whether it begins with this line (no leading blanks).
-    pub begins: fn(&str) -> bool,
-    /// Whether it may begin later than with the first line that is not blank. Only for a beginning
-    /// that nothing else has.
-    pub later: bool,
-    /// Whether this text, the beginning of a document, is of the kind.
-    pub tells: fn(&str) -> bool,
-}
-
 /// A kind of document, which is read as a whole.
 pub(crate) trait DocumentKind: Send + 'static {
-    const SIGNS: Signs;
+    /// Whether it begins with this line (no leading blanks).
+    const BEGINS: fn(&str) -> bool;
+    /// Whether it may begin later than with the first line that is not blank. Only for a beginning
+    /// that nothing else has.
+    const LATER: bool = false;
+    /// Whether this text, the beginning of a document, is of the kind.
+    const TELLS: fn(&str) -> bool;
     /// The word for it in problems.
     const WORD: &'static str;
     /// Whether its readings have counts of tests.
@@ -35,47 +29,9 @@ pub(crate) trait DocumentKind: Send + 'static {
     fn read(text: &str, reading: &mut Reading) -> Option<()>;
 }
 
-/// Reads a kind of document.
+/// Reads a kind of document from the lines of standard output.
+#[derive(Debug, Default)]
 pub(crate) struct DocumentReader<K> {
-    document: CollectedDocument,
-    kind: PhantomData<K>,
-}
-
-impl<K: DocumentKind> Default for DocumentReader<K> {
-    fn default() -> Self {
-        Self {
-            document: CollectedDocument::new(K::SIGNS),
-            kind: PhantomData,
-        }
-    }
-}
-
-impl<K: DocumentKind> Reader for DocumentReader<K> {
-    fn line(&mut self, stream: Stream, line: &str) {
-        self.document.line(stream, line);
-    }
-
-    fn claim(&self) -> Claim {
-        self.document.claim()
-    }
-
-    fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut reading = Reading {
-            tests: K::HAS_TESTS.then(TestCounts::default),
-            ..Reading::default()
-        };
-        match self.document.finish()? {
-            Content::TooLarge => reading.object(format!("the {} is too large to read", K::WORD)),
-            Content::Text(text) => K::read(&text, &mut reading)?,
-        }
-        Some(reading)
-    }
-}
-
-/// Collects the lines of a document from standard output.
-#[derive(Debug)]
-pub(crate) struct CollectedDocument {
-    signs: Signs,
     state: State,
     text: String,
     /// The name of the root of XML, to know where it ends.
@@ -84,47 +40,26 @@ pub(crate) struct CollectedDocument {
     over: bool,
     /// Whether the last line was part of a document.
     took: bool,
+    kind: PhantomData<K>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Nothing but blank lines so far.
+    #[default]
     Before,
     /// A document has begun; whether it is of the kind is undecided.
     Begun,
     /// A document of the kind.
     Told,
-    /// A document of the kind, longer than is read.
+    /// A document of the kind, longer than [`MOST`].
     TooLarge,
     /// No document of the kind.
     Foreign,
 }
 
-/// The collected text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// The document, perhaps torn.
-    Text(String),
-    /// The document is longer than [`MOST`].
-    TooLarge,
-}
-
-impl CollectedDocument {
-    /// Nothing so far.
-    #[must_use]
-    pub fn new(signs: Signs) -> Self {
-        Self {
-            signs,
-            state: State::Before,
-            text: String::new(),
-            root: None,
-            over: false,
-            took: false,
-        }
-    }
-
-    /// Takes a line.
-    pub fn line(&mut self, stream: Stream, line: &str) {
+impl<K: DocumentKind> Reader for DocumentReader<K> {
+    fn line(&mut self, stream: Stream, line: &str) {
         self.took = false;
         if stream == Stream::Err || matches!(self.state, State::Foreign | State::TooLarge) {
             return;
@@ -136,15 +71,15 @@ impl CollectedDocument {
             if start.is_empty() || start.starts_with("> ") {
                 return;
             }
-            if !(self.signs.begins)(start) {
-                if !self.signs.later {
+            if !(K::BEGINS)(start) {
+                if !K::LATER {
                     self.state = State::Foreign;
                 }
                 return;
             }
             self.state = State::Begun;
         }
-        if std::mem::take(&mut self.over) && !(self.signs.begins)(line.trim_start()) {
+        if std::mem::take(&mut self.over) && !(K::BEGINS)(line.trim_start()) {
             // What comes behind it is other output.
             self.over = true;
             return;
@@ -152,7 +87,7 @@ impl CollectedDocument {
         self.took = true;
         self.over = self.ends(line);
         if self.state == State::Begun && self.text.len() + line.len() > PROBE {
-            let told = (self.signs.tells)(head(&self.text)) || (self.signs.tells)(head(line));
+            let told = (K::TELLS)(head(&self.text)) || (K::TELLS)(head(line));
             self.state = if told { State::Told } else { State::Foreign };
         }
         if self.state == State::Told && self.text.len() + line.len() >= MOST {
@@ -166,6 +101,31 @@ impl CollectedDocument {
         self.text.push('\n');
     }
 
+    fn claim(&self) -> Claim {
+        match self.state {
+            _ if !self.took => Claim::None,
+            State::Begun => Claim::Perhaps,
+            State::Told | State::TooLarge => Claim::Own,
+            State::Before | State::Foreign => Claim::None,
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Option<Reading> {
+        let mut reading = Reading {
+            tests: K::HAS_TESTS.then(TestCounts::default),
+            ..Reading::default()
+        };
+        match self.state {
+            State::Before | State::Foreign => return None,
+            State::Begun if !(K::TELLS)(&self.text) => return None,
+            State::Begun | State::Told => K::read(&self.text, &mut reading)?,
+            State::TooLarge => reading.object(format!("the {} is too large to read", K::WORD)),
+        }
+        Some(reading)
+    }
+}
+
+impl<K> DocumentReader<K> {
     /// Whether the document ends with this line: the end tag of its root, or a bracket that is not
     /// indented. What is on one line ends there.
     fn ends(&mut self, line: &str) -> bool {
@@ -183,28 +143,6 @@ impl CollectedDocument {
             self.root = name.map(|name| format!("</{name}>"));
         }
         self.root.as_ref().is_some_and(|end| line.ends_with(end))
-    }
-
-    /// Returns the document's claim to the last line.
-    #[must_use]
-    pub fn claim(&self) -> Claim {
-        match self.state {
-            _ if !self.took => Claim::None,
-            State::Begun => Claim::Perhaps,
-            State::Told | State::TooLarge => Claim::Own,
-            State::Before | State::Foreign => Claim::None,
-        }
-    }
-
-    /// The output is over. `None` when nothing of the kind was in it.
-    #[must_use]
-    pub fn finish(self) -> Option<Content> {
-        match self.state {
-            State::Told => Some(Content::Text(self.text)),
-            State::Begun if (self.signs.tells)(&self.text) => Some(Content::Text(self.text)),
-            State::TooLarge => Some(Content::TooLarge),
-            State::Before | State::Begun | State::Foreign => None,
-        }
     }
 }
 
@@ -282,14 +220,23 @@ pub fn natural(number: Option<f64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const SIGNS: Signs = Signs {
-        begins: |l| l.starts_with('{'),
-        later: false,
-        tells: |t| t.contains("\"runs\""),
-    };
+    #[derive(Debug, Default)]
+    struct Log<const LATER: bool>;
 
-    fn collect(signs: Signs, lines: &[&str]) -> Option<Content> {
-        let mut document = CollectedDocument::new(signs);
+    impl<const LATER: bool> DocumentKind for Log<LATER> {
+        const BEGINS: fn(&str) -> bool = |l| l.starts_with('{');
+        const LATER: bool = LATER;
+        const TELLS: fn(&str) -> bool = |t| t.contains("\"runs\"");
+        const WORD: &'static str = "log";
+
+        fn read(text: &str, reading: &mut Reading) -> Option<()> {
+            text.clone_into(&mut reading.format);
+            Some(())
+        }
+    }
+
+    fn collect<const LATER: bool>(lines: &[&str]) -> Option<Reading> {
+        let mut document = Box::<DocumentReader<Log<LATER>>>::default();
         for line in lines {
             document.line(Stream::Out, line);
         }
@@ -298,12 +245,12 @@ mod tests {
 
     #[test]
     fn what_is_none_is_not_held() {
-        let mut document = CollectedDocument::new(SIGNS);
+        let mut document = Box::<DocumentReader<Log<false>>>::default();
         document.line(Stream::Out, "hello");
         document.line(Stream::Out, "{\"runs\": []}");
         assert_eq!(document.text.capacity(), 0);
         assert_eq!(document.finish(), None);
-        let mut document = CollectedDocument::new(SIGNS);
+        let mut document = Box::<DocumentReader<Log<false>>>::default();
         for _ in 0..PROBE {
             document.line(Stream::Out, "{\"line\": 1}");
         }
@@ -315,31 +262,30 @@ mod tests {
 
     #[test]
     fn documents() {
-        let text = |text: &str| Some(Content::Text(text.to_owned()));
+        let text = |reading: Option<Reading>| reading.map(|reading| reading.format);
+        for (lines, want) in [
+            (
+                &["\u{feff}{", "\"runs\"", "}"][..],
+                Some("{\n\"runs\"\n}\n"),
+            ),
+            (
+                &["", "> a@1 lint", "> x", "", "{\"runs\""],
+                Some("{\"runs\"\n"),
+            ),
+            (&["{}"], None),
+            (&[], None),
+        ] {
+            assert_eq!(text(collect::<false>(lines)).as_deref(), want);
+        }
         assert_eq!(
-            collect(SIGNS, &["\u{feff}{", "\"runs\"", "}"]),
-            text("{\n\"runs\"\n}\n")
-        );
-        assert_eq!(
-            collect(SIGNS, &["", "> a@1 lint", "> x", "", "{\"runs\""]),
-            text("{\"runs\"\n")
-        );
-        assert_eq!(collect(SIGNS, &["{}"]), None);
-        assert_eq!(collect(SIGNS, &[]), None);
-        let later = Signs {
-            later: true,
-            ..SIGNS
-        };
-        assert_eq!(
-            collect(later, &["noise", "{\"runs\"}"]),
-            text("{\"runs\"}\n")
+            text(collect::<true>(&["noise", "{\"runs\"}"])).as_deref(),
+            Some("{\"runs\"}\n")
         );
         let long = format!("{{\"runs\": \"{}\"", "x".repeat(PROBE));
-        assert!(matches!(collect(SIGNS, &[&long]), Some(Content::Text(_))));
-        assert_eq!(
-            collect(SIGNS, &[&format!("{{\"runs\": \"{}\"", "x".repeat(MOST))]),
-            Some(Content::TooLarge)
-        );
+        assert!(text(collect::<false>(&[&long])).is_some_and(|text| !text.is_empty()));
+        let long = format!("{{\"runs\": \"{}\"", "x".repeat(MOST));
+        let problems = collect::<false>(&[&long]).unwrap().problems;
+        assert_eq!(problems, ["the log is too large to read"]);
     }
 
     #[test]

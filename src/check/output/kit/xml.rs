@@ -5,23 +5,14 @@ use crate::output::kit::message::Message;
 use crate::reading::TEXT_KEPT;
 use quick_xml::events::{BytesStart, Event};
 
-/// The next event in a document.
-pub enum Node<'a> {
-    /// An element begins.
-    Open {
-        /// From 1 for the root.
-        depth: usize,
-        /// Without its namespace.
-        name: &'a str,
-        attributes: Attributes<'a>,
-    },
+/// Takes the parts of a document in their order. Depths count from 1 for the root.
+pub trait Visit {
+    /// An element begins. Its name is without its namespace.
+    fn open(&mut self, depth: usize, name: &str, attributes: &Attributes<'_>);
     /// Text within the element that is open.
-    Text(&'a str),
+    fn text(&mut self, text: &str);
     /// The element at this depth ends.
-    Close {
-        /// From 1 for the root.
-        depth: usize,
-    },
+    fn close(&mut self, depth: usize);
 }
 
 /// The attributes of an element.
@@ -56,7 +47,7 @@ const DEPTH: usize = 1000;
 ///
 /// # Errors
 /// One line on what is wrong with it; what was well before that has been given.
-pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
+pub fn walk(text: &str, visit: &mut impl Visit) -> Result<(), String> {
     let mut reader = quick_xml::Reader::from_str(text);
     let mut depth = 0_usize;
     loop {
@@ -72,40 +63,28 @@ pub fn walk(text: &str, mut give: impl FnMut(Node<'_>)) -> Result<(), String> {
             }
             Ok(Event::Start(start)) => {
                 depth += 1;
-                give(Node::Open {
-                    depth,
-                    name: start.local_name().as_ref(),
-                    attributes: Attributes(&start),
-                });
+                visit.open(depth, start.local_name().as_ref(), &Attributes(&start));
             }
             Ok(Event::Empty(start)) => {
-                give(Node::Open {
-                    depth: depth + 1,
-                    name: start.local_name().as_ref(),
-                    attributes: Attributes(&start),
-                });
-                give(Node::Close { depth: depth + 1 });
+                let name = start.local_name();
+                visit.open(depth + 1, name.as_ref(), &Attributes(&start));
+                visit.close(depth + 1);
             }
             Ok(Event::End(_)) => {
-                give(Node::Close { depth });
+                visit.close(depth);
                 depth = depth.saturating_sub(1);
             }
-            Ok(Event::Text(text)) => give(Node::Text(&text.into_inner())),
-            Ok(Event::CData(text)) => give(Node::Text(&text.into_inner())),
+            Ok(Event::Text(text)) => visit.text(&text.into_inner()),
+            Ok(Event::CData(text)) => visit.text(&text.into_inner()),
             Ok(Event::GeneralRef(reference)) => {
                 let name = reference.borrow().into_inner();
                 let mut buffer = [0; 4];
-                let text = match (&*name, reference.resolve_char_ref()) {
-                    (_, Ok(Some(character))) => &*character.encode_utf8(&mut buffer),
-                    ("lt", _) => "<",
-                    ("gt", _) => ">",
-                    ("amp", _) => "&",
-                    ("quot", _) => "\"",
-                    ("apos", _) => "'",
+                let text = match reference.resolve_char_ref() {
+                    Ok(Some(character)) => &*character.encode_utf8(&mut buffer),
                     // What a document declares itself is not expanded.
-                    _ => "\u{fffd}",
+                    _ => quick_xml::escape::resolve_xml_entity(&name).unwrap_or("\u{fffd}"),
                 };
-                give(Node::Text(text));
+                visit.text(text);
             }
             Ok(Event::Comment(_) | Event::PI(_) | Event::DocType(_) | Event::Decl(_)) => {}
         }

@@ -5,10 +5,10 @@
 //! a case whose outcome is unknown.
 
 use crate::Kind;
-use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
+use crate::output::kit::document::{DocumentKind, DocumentReader};
 use crate::output::kit::number::{count, exact};
 use crate::output::kit::outcome::{OutcomeWord, of_element, of_word};
-use crate::output::kit::xml::{self, Node};
+use crate::output::kit::xml::{self, Visit};
 use crate::output::reader::{Format, FormatName};
 use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
 
@@ -25,14 +25,12 @@ pub const FINDINGS: Format = Format::document::<DocumentReader<Junit<true>>>(
 )
 .asked_by(&["junit", "xunit", "junit-xml"]);
 
+#[derive(Default)]
 struct Junit<const IS_FINDINGS: bool>;
 
 impl<const IS_FINDINGS: bool> DocumentKind for Junit<IS_FINDINGS> {
-    const SIGNS: Signs = Signs {
-        begins: |line| line.starts_with('<'),
-        later: false,
-        tells: |text| text.contains("<testsuite"),
-    };
+    const BEGINS: fn(&str) -> bool = |line| line.starts_with('<');
+    const TELLS: fn(&str) -> bool = |text| text.contains("<testsuite");
     const WORD: &'static str = "report";
     const HAS_TESTS: bool = !IS_FINDINGS;
 
@@ -42,7 +40,7 @@ impl<const IS_FINDINGS: bool> DocumentKind for Junit<IS_FINDINGS> {
             findings: IS_FINDINGS,
             ..Report::default()
         };
-        if let Err(problem) = xml::walk(text, |node| report.node(node)) {
+        if let Err(problem) = xml::walk(text, &mut report) {
             let problem = format!("the report cannot be read: {problem}");
             report.reading.object(problem);
         }
@@ -107,23 +105,7 @@ struct FailureElement {
     kind: String,
 }
 
-impl Report {
-    fn node(&mut self, node: Node<'_>) {
-        match node {
-            Node::Open {
-                depth,
-                name,
-                attributes,
-            } => self.open(depth, name, &attributes),
-            Node::Text(text) => {
-                if let Some((_, said)) = &mut self.open {
-                    xml::append(&mut said.text, text);
-                }
-            }
-            Node::Close { depth } => self.close(depth),
-        }
-    }
-
+impl Visit for Report {
     fn open(&mut self, depth: usize, name: &str, attributes: &xml::Attributes<'_>) {
         match name {
             "testsuites" | "testsuite" => {
@@ -209,13 +191,9 @@ impl Report {
         }
     }
 
-    /// Whether an element at this depth is directly in the case, or in the suite when there is
-    /// no case: what a test printed may be deeper.
-    fn is_direct(&self, depth: usize) -> bool {
-        match (&self.case, self.suites.last()) {
-            (Some(case), _) => depth == case.depth + 1,
-            (None, Some(suite)) => depth == suite.depth + 1,
-            (None, None) => false,
+    fn text(&mut self, text: &str) {
+        if let Some((_, said)) = &mut self.open {
+            xml::append(&mut said.text, text);
         }
     }
 
@@ -249,6 +227,18 @@ impl Report {
                 let shown = suite.shown.saturating_add(suite.declared.min(1));
                 outer.shown = outer.shown.saturating_add(shown);
             }
+        }
+    }
+}
+
+impl Report {
+    /// Whether an element at this depth is directly in the case, or in the suite when there is
+    /// no case: what a test printed may be deeper.
+    fn is_direct(&self, depth: usize) -> bool {
+        match (&self.case, self.suites.last()) {
+            (Some(case), _) => depth == case.depth + 1,
+            (None, Some(suite)) => depth == suite.depth + 1,
+            (None, None) => false,
         }
     }
 

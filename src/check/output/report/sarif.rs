@@ -1,7 +1,7 @@
 //! Reads SARIF 2.1.0, the log format of static analysers.
 
 use crate::Kind;
-use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::reader::{Format, FormatName};
 use crate::reading::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
@@ -15,6 +15,7 @@ pub const FORMAT: Format = Format::document::<DocumentReader<Sarif>>(
 )
 .asked_by(&["sarif"]);
 
+#[derive(Default)]
 struct Sarif;
 
 #[derive(Deserialize)]
@@ -218,18 +219,14 @@ impl SarifResult {
 }
 
 impl DocumentKind for Sarif {
-    const SIGNS: Signs = Signs {
-        begins: |line| {
-            line.strip_prefix('{')
-                .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..]))
-        },
-        later: false,
-        tells: |text| {
-            let schema = text.contains("\"$schema\"") && text.contains("sarif");
-            schema
-                || text.contains("\"runs\"")
-                    && (text.contains("\"2.1.0\"") || text.contains("sarif"))
-        },
+    const BEGINS: fn(&str) -> bool = |line| {
+        line.strip_prefix('{')
+            .is_some_and(|rest| matches!(rest.trim_start().as_bytes(), [] | [b'"', ..]))
+    };
+    const TELLS: fn(&str) -> bool = |text| {
+        let schema = text.contains("\"$schema\"") && text.contains("sarif");
+        schema
+            || text.contains("\"runs\"") && (text.contains("\"2.1.0\"") || text.contains("sarif"))
     };
     const WORD: &'static str = "log";
     const HAS_TESTS: bool = false;

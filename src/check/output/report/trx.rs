@@ -4,9 +4,9 @@
 //! counters is believed.
 
 use crate::Kind;
-use crate::output::kit::document::{DocumentKind, DocumentReader, Signs};
+use crate::output::kit::document::{DocumentKind, DocumentReader};
 use crate::output::kit::number::exact;
-use crate::output::kit::xml::{self, Node};
+use crate::output::kit::xml::{self, Visit};
 use crate::output::reader::{Format, FormatName};
 use crate::reading::{FailedTest, Reading, TestCounts};
 
@@ -15,14 +15,12 @@ use crate::reading::{FailedTest, Reading, TestCounts};
 pub const FORMAT: Format =
     Format::document::<DocumentReader<Trx>>("trx", &[FormatName::Trx], &[Kind::Test]);
 
+#[derive(Default)]
 struct Trx;
 
 impl DocumentKind for Trx {
-    const SIGNS: Signs = Signs {
-        begins: |line| line.starts_with('<'),
-        later: false,
-        tells: |text| text.contains("<TestRun"),
-    };
+    const BEGINS: fn(&str) -> bool = |line| line.starts_with('<');
+    const TELLS: fn(&str) -> bool = |text| text.contains("<TestRun");
     const WORD: &'static str = "report";
 
     fn read(text: &str, reading: &mut Reading) -> Option<()> {
@@ -30,7 +28,7 @@ impl DocumentKind for Trx {
             reading: std::mem::take(reading),
             ..Report::default()
         };
-        if let Err(problem) = xml::walk(text, |node| report.node(node)) {
+        if let Err(problem) = xml::walk(text, &mut report) {
             let problem = format!("the report cannot be read: {problem}");
             report.reading.object(problem);
         }
@@ -84,27 +82,7 @@ enum Text {
     RunInfo,
 }
 
-impl Report {
-    fn node(&mut self, node: Node<'_>) {
-        match node {
-            Node::Open {
-                depth,
-                name,
-                attributes,
-            } => self.open(depth, name, &attributes),
-            Node::Text(text) => self.text(text),
-            Node::Close { depth } => {
-                self.text.take_if(|(at, _)| *at == depth);
-                if let Some(result) = self.results.pop_if(|result| result.depth == depth) {
-                    self.end_result(result);
-                }
-                if depth == 1 {
-                    self.end_run();
-                }
-            }
-        }
-    }
-
+impl Visit for Report {
     fn open(&mut self, depth: usize, name: &str, attributes: &xml::Attributes<'_>) {
         match name {
             "TestRun" if depth == 1 => self.run.begun = true,
@@ -199,6 +177,18 @@ impl Report {
         }
     }
 
+    fn close(&mut self, depth: usize) {
+        self.text.take_if(|(at, _)| *at == depth);
+        if let Some(result) = self.results.pop_if(|result| result.depth == depth) {
+            self.end_result(result);
+        }
+        if depth == 1 {
+            self.end_run();
+        }
+    }
+}
+
+impl Report {
     fn end_result(&mut self, result: TestResult) {
         if result.has_inner {
             return;

@@ -1,7 +1,7 @@
 //! Reads the JSON of jest (`--json`) and vitest (`--reporter=json`).
 
 use crate::Kind;
-use crate::output::kit::document::{self, DocumentKind, DocumentReader, Signs};
+use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::kit::message;
 use crate::output::kit::outcome::{OutcomeWord, of_word};
 use crate::output::kit::place;
@@ -17,6 +17,7 @@ pub const FORMAT: Format = Format::document::<DocumentReader<JestJson>>(
     &[Kind::Test],
 );
 
+#[derive(Default)]
 struct JestJson;
 
 #[derive(Deserialize)]
@@ -124,11 +125,9 @@ impl Case {
 
 impl DocumentKind for JestJson {
     // What tests print may precede it.
-    const SIGNS: Signs = Signs {
-        begins: |line| line.starts_with("{\"num"),
-        later: true,
-        tells: |text| text.contains("TestSuites\""),
-    };
+    const BEGINS: fn(&str) -> bool = |line| line.starts_with("{\"num");
+    const LATER: bool = true;
+    const TELLS: fn(&str) -> bool = |text| text.contains("TestSuites\"");
     const WORD: &'static str = "output";
 
     fn read(text: &str, reading: &mut Reading) -> Option<()> {
