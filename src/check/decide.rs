@@ -46,26 +46,15 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     }
     if evidence.timed_out || evidence.duration_ms > terms.limit_ms {
         let limit = vplan_base::unit::show_duration(terms.limit_ms);
-        return if terms.by_budget {
-            Outcome::new(
-                Status::TimedOut,
-                Cause::Budget,
-                format!("the run's budget left it {limit}"),
-            )
-        } else {
-            Outcome::new(
-                Status::TimedOut,
-                Cause::TimeLimit,
-                format!("it took longer than {limit}"),
-            )
+        let (cause, detail) = match terms.by_budget {
+            true => (Cause::Budget, format!("the run's budget left it {limit}")),
+            false => (Cause::TimeLimit, format!("it took longer than {limit}")),
         };
+        return Outcome::new(Status::TimedOut, cause, detail);
     }
     if let Some(signal) = &evidence.signal {
-        return Outcome::new(
-            Status::Failed,
-            Cause::Signal,
-            format!("ended by {}", visible(signal)),
-        );
+        let detail = format!("ended by {}", visible(signal));
+        return Outcome::new(Status::Failed, Cause::Signal, detail);
     }
     if terms.kind == Kind::Judge {
         return ruled(evidence);
@@ -79,11 +68,8 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         }
     };
     if let Some(path) = &evidence.mutated {
-        return Outcome::new(
-            Status::Failed,
-            Cause::Mutated,
-            format!("it changed `{path}`, which must stay as it was"),
-        );
+        let detail = format!("it changed `{path}`, which must stay as it was");
+        return Outcome::new(Status::Failed, Cause::Mutated, detail);
     }
     let is_read = matches!(terms.kind, Kind::Compile | Kind::Test | Kind::Lint);
     if terms.skip_exit.contains(&exit) {
@@ -107,11 +93,8 @@ pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
         return agreement::judge(terms, evidence, exit);
     }
     if terms.kind != Kind::File && !terms.accepts(exit) {
-        return Outcome::new(
-            Status::Failed,
-            Cause::ExitCode,
-            wrong_exit(exit, terms.exit),
-        );
+        let detail = wrong_exit(exit, terms.exit);
+        return Outcome::new(Status::Failed, Cause::ExitCode, detail);
     }
     Outcome::PASSED
 }
@@ -135,26 +118,16 @@ fn ruled(evidence: &Evidence) -> Outcome {
             super::judge::MAX_ANSWER
         ));
     }
-    match JudgeAnswer::read(said.head.as_bytes()) {
-        Err(why) => bad(format!("the judge's answer cannot be used: {why}")),
-        Ok(JudgeAnswer {
-            verdict: Ruling::Pass,
-            ..
-        }) => Outcome::PASSED,
-        Ok(JudgeAnswer {
-            verdict: Ruling::Fail,
-            reasoning,
-            ..
-        }) => {
-            let mut why = visible(reasoning.trim());
-            super::reading::clip(&mut why);
-            Outcome::new(
-                Status::Failed,
-                Cause::Judged,
-                format!("the judge says no: {why}"),
-            )
-        }
+    let answer = match JudgeAnswer::read(said.head.as_bytes()) {
+        Ok(answer) => answer,
+        Err(why) => return bad(format!("the judge's answer cannot be used: {why}")),
+    };
+    if answer.verdict == Ruling::Pass {
+        return Outcome::PASSED;
     }
+    let why = super::reading::clipped(&visible(answer.reasoning.trim()));
+    let detail = format!("the judge says no: {why}");
+    Outcome::new(Status::Failed, Cause::Judged, detail)
 }
 
 #[cfg(test)]

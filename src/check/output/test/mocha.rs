@@ -112,9 +112,7 @@ impl Mocha {
             return;
         };
         let name = message::path(failure.titles.iter().map(String::as_str));
-        let (file, line) = failure
-            .place
-            .map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        let (file, line) = failure.place.unzip();
         self.reading.fail(FailedTest {
             file,
             line,

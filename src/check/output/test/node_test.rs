@@ -111,7 +111,7 @@ impl NodeTest {
         {
             return;
         }
-        let (file, line) = place.map_or((None, None), |(file, line)| (Some(file), Some(line)));
+        let (file, line) = place.unzip();
         self.failure = Some((
             FailedTest {
                 file,
