@@ -2,6 +2,8 @@
 
 use super::found::{Place, SourceCommand};
 use super::hooks::CHANGED;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use vplan_base::glob::escape;
 use vplan_base::path::RepoPath;
@@ -132,20 +134,34 @@ impl Check {
 }
 
 /// A command that is no check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LeftOut")]
 pub struct Uncovered {
-    /// The command as it is written.
+    /// The command as it is declared.
+    #[serde(rename = "command")]
     pub text: String,
-    pub place: Place,
-    pub why: String,
     /// Whether it tests something.
     pub is_test: bool,
+    /// The reason.
+    #[serde(rename = "reason")]
+    pub why: String,
+    /// Its source.
+    #[serde(rename = "source")]
+    pub place: Place,
 }
 
 /// A command that is the same work as a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FoldedDocument")]
 pub struct Folded {
+    /// The stem of the check's name.
+    #[serde(rename = "check")]
     pub name: String,
+    /// The command.
+    #[serde(rename = "command")]
     pub text: String,
+    /// Its source.
+    #[serde(rename = "source")]
     pub place: Place,
 }

@@ -1,12 +1,17 @@
 //! A command that a source of the repository declares: what every reader returns.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
-/// A line of a file, from 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// A place in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "Source")]
 pub struct Place {
+    /// The file.
     pub file: RepoPath,
+    /// The line, from 1.
     pub line: u32,
 }
 
@@ -88,11 +93,13 @@ impl SourceCommand {
     }
 }
 
-/// A part of a source that is not read, with the reason: `publish.yml`, `starts on release`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A part of a source that is not read.
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename = "Unread")]
 pub struct NotRead {
     pub place: Place,
-    /// The job or step, where it is not the whole file.
+    /// The job, step or hook; absent for the whole file.
     pub part: Option<String>,
     pub why: String,
 }
@@ -102,9 +109,13 @@ pub struct NotRead {
 pub struct Reading {
     pub found: Vec<SourceCommand>,
     pub not_read: Vec<NotRead>,
+    /// Its source.
+    #[serde(rename = "source")]
 }
 
 impl Reading {
+    /// The reason.
+    #[serde(rename = "reason")]
     /// Notes a part that is not read.
     pub fn skip(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
         let why = why.into();

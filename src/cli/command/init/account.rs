@@ -19,11 +19,11 @@ pub(crate) struct InitDocument<'a> {
     /// The contract that was written; absent where it was only shown.
     contract: Option<&'a RepoPath>,
     /// Commands that are the same work as a check.
-    folded: Vec<FoldedDocument<'a>>,
+    folded: &'a [Folded],
     /// Commands that are no check; tests first.
-    left_out: Vec<LeftOut<'a>>,
+    left_out: Vec<&'a Uncovered>,
     /// Workflows, jobs, hooks and files that are not read.
-    not_read: Vec<Unread<'a>>,
+    not_read: &'a [NotRead],
     /// The text of the contract.
     text: &'a str,
     /// What came of each check in a trial; absent without one.
@@ -57,80 +57,11 @@ struct CheckDocument<'a> {
     /// What was changed in comparison with the source, and what is known of it.
     notes: &'a [String],
     /// Its source.
-    source: Source<'a>,
+    source: &'a Place,
     /// Its verb.
     verb: &'static str,
     /// The globs of the files for which it runs.
     when: Vec<String>,
-}
-
-/// A command that is the same work as a check.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct FoldedDocument<'a> {
-    /// The stem of the check's name.
-    check: &'a str,
-    /// The command.
-    command: &'a str,
-    /// Its source.
-    source: Source<'a>,
-}
-
-/// A command that is no check.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct LeftOut<'a> {
-    /// The command as it is declared.
-    command: &'a str,
-    /// Whether it tests something.
-    is_test: bool,
-    /// The reason.
-    reason: &'a str,
-    /// Its source.
-    source: Source<'a>,
-}
-
-/// A part of a source that is not read.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Unread<'a> {
-    /// The job, step or hook; absent for the whole file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    part: Option<&'a str>,
-    /// The reason.
-    reason: &'a str,
-    /// Its source.
-    source: Source<'a>,
-}
-
-/// A place in a file.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Source<'a> {
-    /// The file.
-    file: &'a RepoPath,
-    /// The line, from 1.
-    line: u32,
-}
-
-impl<'a> From<&'a Place> for Source<'a> {
-    fn from(place: &'a Place) -> Self {
-        Self {
-            file: &place.file,
-            line: place.line,
-        }
-    }
-}
-
-impl<'a> From<&'a Uncovered> for LeftOut<'a> {
-    fn from(left: &'a Uncovered) -> Self {
-        Self {
-            command: &left.text,
-            is_test: left.is_test,
-            reason: &left.why,
-            source: Source::from(&left.place),
-        }
-    }
 }
 
 /// Makes the document.
@@ -141,16 +72,6 @@ pub(super) fn document<'a>(
 ) -> InitDocument<'a> {
     let proposal = &found.proposal;
     let account = &proposal.account;
-    let folded = |one: &'a Folded| FoldedDocument {
-        check: &one.name,
-        command: &one.text,
-        source: Source::from(&one.place),
-    };
-    let unread = |one: &'a NotRead| Unread {
-        part: one.part.as_deref(),
-        reason: &one.why,
-        source: Source::from(&one.place),
-    };
     let left = account.left.iter().chain(&account.setup);
     InitDocument {
         checks: proposal
@@ -159,9 +80,9 @@ pub(super) fn document<'a>(
             .map(|one| check(one, found))
             .collect(),
         contract: path,
-        folded: account.folded.iter().map(folded).collect(),
-        left_out: left.map(LeftOut::from).collect(),
-        not_read: account.not_read.iter().map(unread).collect(),
+        folded: &account.folded,
+        left_out: left.collect(),
+        not_read: &account.not_read,
         text: &proposal.text,
         tried: match tried {
             Some(TrialEnd::Ran(all)) => {
@@ -189,7 +110,7 @@ fn check<'a>(one: &'a Check, found: &'a Proposed) -> CheckDocument<'a> {
         name: &one.name,
         needs: needs.map(|need| &*need.name).collect(),
         notes: &one.notes,
-        source: Source::from(&one.found.place),
+        source: &one.found.place,
         verb: one.verb.verb(),
         when: when(one, &found.tree, all),
     }
