@@ -12,8 +12,16 @@ const ROWS: [&str; 7] = [
     "tool", "task", "never", "setup", "service", "plumbing", "launcher",
 ];
 /// What is one line.
-const LINES: [&str; 7] = [
-    "words", "action", "hook", "keeps", "quiet", "echoed", "language",
+const LINES: [&str; 9] = [
+    "words",
+    "action",
+    "hook",
+    "keeps",
+    "language",
+    "list",
+    "source",
+    "configured",
+    "output",
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -13,7 +13,7 @@ pub mod reading;
 pub mod table;
 
 pub use form::Form;
-pub use launch::{Started, is_shell, name, operands, started};
+pub use launch::{Started, is_installed, is_shell, name, operands, started};
 
 use builder::{just, make, ninja};
 pub(super) use launch::is_assignment;

@@ -1,8 +1,7 @@
 //! What a shell script does, by the programs that it starts: one level deep, in whatever shape of the
 //! language, so that no part of it is left unread.
 
-use super::listed::listed;
-use super::source::words_of;
+use super::words::{listed, words_of};
 use vplan_check::Kind;
 use vplan_check::tool::Form;
 use vplan_check::tool::reading::{Reading, read};
@@ -86,7 +85,12 @@ mod tests {
             ),
             ("./frobnicate\n", Err(None)),
         ] {
-            assert_eq!(verb(text), want, "{text}");
+            assert_eq!(
+                verb(text).1,
+                text.starts_with("go generate ./...\nif"),
+                "{text}"
+            );
+            assert_eq!(verb(text).0, want, "{text}");
         }
     }
 }

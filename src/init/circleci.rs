@@ -18,7 +18,7 @@ const PREPARES: [&str; 2] = ["install", "setup"];
 pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     let mut sink = Sink::default();
     for file in files {
-        if let Some(doc) = sink.open(tree, file) {
+        if let Some(doc) = sink.out.noted(file, tree.read(file)) {
             workflows(&doc, &mut sink);
         }
     }

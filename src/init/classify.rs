@@ -4,18 +4,17 @@
 
 use super::check::{Check, Class, Key};
 use super::found::{Ending, Origin, Place, SourceCommand};
-use super::listed::listed;
 use super::shell::{self, Scope};
-use super::source::{quoted, words_of};
 use super::tasks::{self, Task, Tasks};
 use super::tree::{Keys as _, Tree};
+use super::words::{known, listed, of_shell, quoted, words_of};
 use super::{body, fold, hooks};
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
 use vplan_check::tool::reading::{Reading, read};
 use vplan_check::tool::table::{Class as Row, TaskVerb, kept, task_word};
-use vplan_check::tool::{Form, layers, name, started};
+use vplan_check::tool::{Form, is_installed, layers, name, started};
 
 /// Classifies a command.
 pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
@@ -50,7 +49,7 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
         let spelled: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let dir = quoted(&found.dir.to_string());
         let text = format!("mkdir -p {dir} && cd {dir} && {}", spelled.join(" "));
-        one.found.words = ["sh", "-c", &text].map(str::to_owned).to_vec();
+        one.found.words = of_shell(&text);
         one.found.dir = RepoPath::root();
     }
     one
@@ -164,7 +163,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         ..blank(found)
     };
     one.is_service |= matches!(reading.class, Row::Service(_));
-    if let Some((manager, id)) = hooks_of(&reading, &words) {
+    if let Some((manager, id)) = hooks_of(&words) {
         let mut hooks = hooks::read_started(tree, manager, id);
         for one in &mut hooks {
             one.origin = found.origin.min(one.origin);
@@ -194,7 +193,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
 fn starts_file(words: &[String], program: &str) -> bool {
     const SCRIPTS: &str = "*.sh *.bash *.py *.js *.mjs *.cjs *.ts *.rb *.pl";
     let is_script = |word: &String| !word.contains(' ') && listed(SCRIPTS, word);
-    listed(INTERPRETERS, program) && words.iter().skip(1).any(is_script)
+    known("interpreters", program) && words.iter().skip(1).any(is_script)
 }
 
 fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<&str>) -> Check {
@@ -210,7 +209,7 @@ fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<
         (Form::Checking(words), Some(before)) if !before.is_empty() => {
             let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             let text = format!("{before}{}", words.join(" "));
-            one.found.words = vec!["sh".to_owned(), "-c".to_owned(), text];
+            one.found.words = of_shell(&text);
             one.notes.push("this is the checking form".to_owned());
         }
         _ if is_compared => one.unchanged = true,
@@ -264,17 +263,15 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
         one.found.words = words.to_vec();
     }
     one.class = Class::Check;
-    one.unchanged = found.ending == Ending::TreeCompared;
     let (steps, owns) = recipe(found, reading, tree);
     let tools = steps.iter().filter_map(|step| step.reading.as_ref());
     one.tools.extend(tools.map(tool_of));
     let counts = |r: &Reading| !r.formats.is_empty() && r.verb == Some(Kind::Test);
     one.is_uncounted = !steps.iter().any(|step| step.is(counts)) && reading.formats.is_empty();
-    let starts_hooks =
-        |step: &Step| step.is(|reading| hooks_of(reading, &step.found.words).is_some());
-    let has_hooks = steps.iter().any(starts_hooks);
+    let mut all = steps.iter();
+    let has_hooks = all.any(|step| hooks_of(&step.found.words).is_some());
     let is_known = |step: &Step| {
-        let runs = |r: &Reading| listed(INTERPRETERS, &r.key.0);
+        let runs = |r: &Reading| known("interpreters", &r.key.0);
         step.is(|r| {
             r.class == Row::Tool && r.verb.is_some() || r.class == Row::Plumbing && !runs(r)
         })
@@ -365,17 +362,9 @@ fn by_name(said: TaskVerb) -> Option<String> {
 }
 
 /// The hooks that a command starts.
-fn hooks_of<'w>(
-    reading: &Reading,
-    words: &'w [String],
-) -> Option<(hooks::Manager, Option<&'w str>)> {
-    let (program, _) = &reading.key;
-    // A value of the launcher may have the same name: `uv run --group pre-commit pre-commit run`.
-    (0..words.len()).find_map(|at| {
-        let (first, rest) = words.get(at..)?.split_first()?;
-        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-        (first == program).then(|| hooks::started(program, &rest))?
-    })
+fn hooks_of(words: &[String]) -> Option<(tasks::Kind, Option<&str>)> {
+    let (program, rest) = words.get(started(words).at()..)?.split_first()?;
+    hooks::started(name(program), rest)
 }
 
 /// The one command of a task that writes, in its checking form.
@@ -469,18 +458,12 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
 
 /// Whether later commands of its job use what a command makes.
 fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
-    const MAKERS: &str = "\
-        autogen.sh autoreconf bootstrap buildconf cmake configure gmake make meson ninja";
     let mut words = subcommand.split(|c: char| !c.is_alphanumeric());
     let named = words.any(|word| listed("build compile configure bootstrap", word));
     let tests = verb.is_some_and(|verb| verb != Kind::Compile);
     let is_target = program == "cmake" && !subcommand.is_empty();
-    !tests && !is_target && (listed(MAKERS, program) || verb == Some(Kind::Compile) && named)
+    !tests && !is_target && (known("makers", program) || verb == Some(Kind::Compile) && named)
 }
-
-/// Interpreters and shells that run a script.
-const INTERPRETERS: &str = "\
-    bash sh zsh python python3 node ruby perl php tsx ts-node bun pwsh env uv run";
 
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
 fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
@@ -490,7 +473,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         path.filter(|path| tree.files.contains(path))
     };
     let runs = |word: &&String| {
-        let runs = listed(INTERPRETERS, word) || word.starts_with('-') || word.contains('=');
+        let runs = known("interpreters", word) || word.starts_with('-') || word.contains('=');
         runs && tracked(word).is_none()
     };
     let at = words.iter().take_while(runs).count();
@@ -577,8 +560,6 @@ fn named(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
 /// A program that is not known, which CI starts: one that was built before, whose name says that it tests,
 /// or one that the project installs, whose words say nothing bad.
 fn unknown(found: &SourceCommand) -> Option<Check> {
-    const STARTERS: &str = "\
-        bundle bunx composer npm npx pdm pipenv pixi pnpm poetry python python3 rye uv uvx yarn";
     let (words, _) = deciding(&found.words);
     let at = started(&words).at();
     let (program, rest) = words.get(at..)?.split_first()?;
@@ -587,18 +568,13 @@ fn unknown(found: &SourceCommand) -> Option<Check> {
     let texts = [program, &found.label].into_iter().chain(rest);
     let said: Vec<TaskVerb> = texts.map(|text| task_word(text)).collect();
     let is_bad = |said| matches!(said, TaskVerb::Never(_) | TaskVerb::Writes | TaskVerb::Idle);
-    let is_installed = found.origin == Origin::Ci
-        && words
-            .iter()
-            .take(at)
-            .any(|word| listed(STARTERS, name(word)))
-        && !said.iter().copied().any(is_bad);
+    let is_trusted = found.origin == Origin::Ci && !said.iter().copied().any(is_bad);
     let verb = said.iter().find_map(|said| said.kind());
     let verb = verb.unwrap_or(Kind::Run);
     let verb = if is_built { Kind::Test } else { verb };
     let mut one = named(found, verb, name(program), name(program).to_owned());
     one.key.operands = rest.to_vec();
-    (is_built || is_installed).then_some(one)
+    (is_built || is_trusted && is_installed(&words)).then_some(one)
 }
 
 /// The key of a command.

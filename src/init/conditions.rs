@@ -2,7 +2,6 @@
 
 use super::check::{Check, Condition};
 use super::tree::{Tree, is_prose};
-use std::collections::BTreeSet;
 use vplan_check::tool::table;
 
 /// The condition of a command: that of its source, else the set of its row.
@@ -37,6 +36,10 @@ pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
     }
 }
 
+/// Prose, in the order of a contract.
+const PROSE: &str = "\
+    **/*.adoc **/*.markdown **/*.md **/*.rst COPYING* LICENCE* LICENSE* doc/** docs/**";
+
 fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
     let is_code = |check: &&Check| check.condition == Condition::Set("code");
     let code = checks.iter().filter(is_code);
@@ -49,27 +52,22 @@ fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
         };
         words.iter().any(is)
     };
-    let is_there = |glob: &str| tree.matching(&[glob]).any(is_prose);
-    let mut out = BTreeSet::new();
-    for ending in ["md", "markdown", "adoc", "rst"].map(|ending| format!(".{ending}")) {
-        let glob = format!("**/*{ending}");
-        // A command that reads one of them may read others.
-        if is_there(&glob) && !words.iter().any(|word| word.ends_with(&ending)) {
-            out.insert(format!("!{glob}"));
-        }
-    }
-    for folder in ["docs", "doc"] {
-        let glob = format!("{folder}/**");
-        if tree.matching(&[&glob]).next().is_some() && !names(folder) {
-            out.insert(format!("!{glob}"));
-        }
-    }
-    for glob in ["LICENSE*", "LICENCE*", "COPYING*"] {
-        if is_there(glob) {
-            out.insert(format!("!{glob}"));
-        }
-    }
-    std::iter::once("**".to_owned()).chain(out).collect()
+    // A command that reads one of them may read others.
+    let reads = |glob: &str| match glob.strip_prefix("**/*") {
+        Some(ending) => words.iter().any(|word| word.ends_with(ending)),
+        None => glob.strip_suffix("/**").is_some_and(names),
+    };
+    let is_left = |glob: &&str| {
+        let is_whole = glob.ends_with("/**");
+        tree.matching(&[glob])
+            .any(|file| is_whole || is_prose(file))
+            && !reads(glob)
+    };
+    let left = PROSE
+        .split(' ')
+        .filter(is_left)
+        .map(|glob| format!("!{glob}"));
+    std::iter::once("**".to_owned()).chain(left).collect()
 }
 
 #[cfg(test)]

@@ -87,6 +87,17 @@ pub struct SourceCommand {
 }
 
 impl SourceCommand {
+    /// A command without a shell.
+    pub(crate) fn at(place: Place, words: Vec<String>, dir: &RepoPath) -> Self {
+        Self {
+            text: words.join(" "),
+            words,
+            dir: dir.clone(),
+            place,
+            ..Self::default()
+        }
+    }
+
     /// What makes two commands the very same: folder, variables and words.
     pub fn identity(&self) -> String {
         format!("{} {:?} {:?}", self.dir, self.env, self.words)
@@ -98,9 +109,13 @@ impl SourceCommand {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(rename = "Unread")]
 pub struct NotRead {
+    /// Its source.
+    #[serde(rename = "source")]
     pub place: Place,
     /// The job, step or hook; absent for the whole file.
     pub part: Option<String>,
+    /// The reason.
+    #[serde(rename = "reason")]
     pub why: String,
 }
 
@@ -109,17 +124,19 @@ pub struct NotRead {
 pub struct Reading {
     pub found: Vec<SourceCommand>,
     pub not_read: Vec<NotRead>,
-    /// Its source.
-    #[serde(rename = "source")]
 }
 
 impl Reading {
-    /// The reason.
-    #[serde(rename = "reason")]
     /// Notes a part that is not read.
     pub fn skip(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
         let why = why.into();
         self.not_read.push(NotRead { place, part, why });
+    }
+
+    /// What was read of a file; why nothing was is noted.
+    pub fn noted<T>(&mut self, file: &RepoPath, read: Result<T, String>) -> Option<T> {
+        let place = Place::of(file, 1);
+        read.map_err(|why| self.skip(place, None, why)).ok()
     }
 
     /// Notes a job, if it is not read.

@@ -50,7 +50,7 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     };
     let mut waiting = Vec::new();
     for file in files {
-        let Some(doc) = reader.sink.open(tree, file) else {
+        let Some(doc) = reader.sink.out.noted(file, tree.read(file)) else {
             continue;
         };
         match events::read(tree, &doc) {

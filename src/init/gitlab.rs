@@ -6,12 +6,11 @@ use crate::expression::{Scope, Value};
 use crate::found::{Place, Reading};
 use crate::github::{is_foreign, odd_words};
 use crate::globs;
-use crate::listed::listed;
 use crate::shell;
 use crate::sink::{Script, Sink};
-use crate::source::words_of;
-use crate::tree::{Keys, Tree, scalar};
-use config::{Config, Job, flat, is_scalar, texts};
+use crate::tree::{Keys, Tree, scalar, scalars};
+use crate::words::{listed, words_of};
+use config::{Config, Job, flat};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::Node;
@@ -56,7 +55,7 @@ struct Pipeline<'t> {
 impl Pipeline<'_> {
     /// Reads the scripts of a job.
     fn job(&self, key: &str, place: &Place, job: &Job<'_>, sink: &mut Sink) -> Result<(), String> {
-        let tags = texts(job.at("tags"));
+        let tags = job.scalars_at("tags");
         if !flat(job.at("trigger")).is_empty() {
             return Err("it starts another pipeline".to_owned());
         }
@@ -71,7 +70,7 @@ impl Pipeline<'_> {
             let found = job.at(name).or_else(default);
             let found = found.or_else(|| self.config.tops(name).next());
             let mut values = self.config.values(found);
-            values.retain(|node| is_scalar(node));
+            values.retain(|node| !scalars(node).is_empty());
             values
         };
         let own = inherited("script");
@@ -153,7 +152,7 @@ impl Pipeline<'_> {
         let refs = |key: &str| {
             let list = job.at(key).filter(|node| node.entries().is_empty());
             let refs = list.or_else(|| job.at(&format!("{key}.refs")));
-            refs.map(|refs| texts(Some(refs)))
+            refs.map(scalars)
         };
         let only = refs("only").unwrap_or_else(|| words_of(CHANGES));
         let except = refs("except").unwrap_or_default();
@@ -178,7 +177,7 @@ impl Pipeline<'_> {
             if holds == Some(false) || holds.is_none() && never.is_err() {
                 continue;
             }
-            let exists = texts(rule.get("exists"));
+            let exists = rule.scalars_at("exists");
             if !exists.is_empty() && self.tree.matching(&exists).next().is_none() {
                 continue;
             }
@@ -207,7 +206,7 @@ fn when(when: Option<&Node>) -> Result<(), String> {
 
 /// The globs of `changes`; one with a variable selects all files.
 fn paths(changes: Option<&Node>) -> Vec<String> {
-    let globs = texts(changes);
+    let globs = changes.map(scalars).unwrap_or_default();
     let is_odd = |glob: &String| glob.contains('$') || Glob::parse(glob).is_err();
     match globs.iter().any(is_odd) {
         true => Vec::new(),
@@ -218,7 +217,7 @@ fn paths(changes: Option<&Node>) -> Vec<String> {
 /// The text of a variable: of itself or of its `value`.
 fn value_of(node: &Node) -> String {
     let value = node.get("value").unwrap_or(node);
-    texts(Some(value)).into_iter().next().unwrap_or_default()
+    scalars(value).into_iter().next().unwrap_or_default()
 }
 
 #[cfg(test)]

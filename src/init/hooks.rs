@@ -1,15 +1,13 @@
 //! Reads hooks: pre-commit and prek, lefthook, husky and other git hooks, lint-staged.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
-use super::listed::listed;
 use super::shell::{self, Scope};
-use super::source::quoted;
-use super::tasks;
+use super::tasks::{self, KINDS, Kind};
 use super::tree::{DataFile, Keys, Tree, scalar, scalars};
+use super::words::{listed, quoted};
 use std::collections::BTreeSet;
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::RepoPath;
-use vplan_base::table::rows;
 use vplan_base::word::count;
 use vplan_check::tool::table;
 use vplan_front::picomatch;
@@ -18,58 +16,32 @@ use vplan_front::tree::{Key, Node};
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
 
-/// The hook managers: the key of `import --from`, the programs, the files.
-const MANAGERS: &str = "\
-pre-commit | pre-commit pre_commit prek | .pre-commit-config.yaml .pre-commit-config.yml prek.toml
-lefthook | lefthook | lefthook.yml .lefthook.yml lefthook.yaml .lefthook.yaml lefthook.toml lefthook.json
-lint-staged | lint-staged nano-staged | package.json .lintstagedrc .lintstagedrc.json .lintstagedrc.yaml .lintstagedrc.yml
-git-hooks | husky | .husky/pre-commit .husky/pre-push .simple-git-hooks.json simple-git-hooks.json package.json";
-
-/// A hook manager; lists are words of a text.
-#[derive(Clone, Copy)]
-pub struct Manager {
-    pub key: &'static str,
-    programs: &'static str,
-    files: &'static str,
+fn managers() -> impl Iterator<Item = Kind> {
+    KINDS.iter().copied().filter(|kind| kind.has_hooks())
 }
 
-/// The hook managers.
-pub fn managers() -> impl Iterator<Item = Manager> {
-    rows(MANAGERS).map(|[key, programs, files]| Manager {
-        key,
-        programs,
-        files,
-    })
-}
-
-impl Manager {
-    /// The names of its files.
-    pub fn files(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.files.split_whitespace()
-    }
-
-    /// Those of its files that a repository has.
-    fn found(self, tree: &Tree) -> impl Iterator<Item = (Self, RepoPath)> + use<> {
-        let files = tree.present(self.files);
-        files.into_iter().map(move |file| (self, file))
-    }
+/// Those of a manager's files that a repository has.
+fn present(tree: &Tree, manager: Kind) -> impl Iterator<Item = (Kind, RepoPath)> + use<> {
+    let files = manager.files().flat_map(|file| tree.present(file));
+    let files: Vec<RepoPath> = files.collect();
+    files.into_iter().map(move |file| (manager, file))
 }
 
 /// Reads all hooks of a repository.
 pub fn read(tree: &Tree) -> Reading {
-    let all = managers().flat_map(|manager| manager.found(tree));
+    let all = managers().flat_map(|manager| present(tree, manager));
     read_files(tree, all, None)
 }
 
 /// Reads a file of one manager.
-pub fn read_file(tree: &Tree, manager: Manager, file: &RepoPath) -> Reading {
+pub fn read_file(tree: &Tree, manager: Kind, file: &RepoPath) -> Reading {
     read_files(tree, [(manager, file.clone())], None)
 }
 
 /// Reads files of managers; of several hooks only the one of this id.
 fn read_files(
     tree: &Tree,
-    files: impl IntoIterator<Item = (Manager, RepoPath)>,
+    files: impl IntoIterator<Item = (Kind, RepoPath)>,
     only: Option<&str>,
 ) -> Reading {
     let mut hooks = Hooks {
@@ -84,9 +56,7 @@ fn read_files(
             "lint-staged" => hooks.lint_staged(&file),
             _ => hooks.git_hooks(&file),
         };
-        if let Err(why) = read {
-            hooks.out.skip(Place::of(&file, 1), None, why);
-        }
+        hooks.out.noted(&file, read);
     }
     if let Some((place, ids)) = hooks.rewriting {
         let first = ids.first().map_or("", String::as_str);
@@ -105,19 +75,19 @@ pub fn is_file(file: &RepoPath) -> bool {
 }
 
 /// The hooks that a command starts: their manager, and the id of the one that it names.
-pub fn started<'w>(program: &str, rest: &[&'w str]) -> Option<(Manager, Option<&'w str>)> {
-    let manager = managers().find(|m| listed(m.programs, program))?;
+pub fn started<'w>(program: &str, rest: &'w [String]) -> Option<(Kind, Option<&'w str>)> {
+    let manager = managers().find(|kind| listed(kind.programs, program))?;
     let mut plain = rest.iter().filter(|word| !word.starts_with('-'));
-    if manager.key != "lint-staged" && *plain.next()? != "run" {
+    if manager.key != "lint-staged" && plain.next()? != "run" {
         return None;
     }
     let id = plain.next().filter(|_| manager.key == "pre-commit");
-    Some((manager, id.copied()))
+    Some((manager, id.map(String::as_str)))
 }
 
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
-pub fn read_started(tree: &Tree, manager: Manager, only: Option<&str>) -> Vec<SourceCommand> {
-    let all = read_files(tree, manager.found(tree), only);
+pub fn read_started(tree: &Tree, manager: Kind, only: Option<&str>) -> Vec<SourceCommand> {
+    let all = read_files(tree, present(tree, manager), only);
     let is_none = all.found.is_empty() && all.not_read.is_empty();
     match only.filter(|_| is_none) {
         Some(_) => read_started(tree, manager, None),

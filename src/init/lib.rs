@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
-mod actions;
 mod body;
 pub mod check;
 mod circleci;
@@ -21,7 +20,6 @@ mod github;
 mod gitlab;
 mod globs;
 mod hooks;
-mod listed;
 pub mod makefile;
 mod manifests;
 mod names;
@@ -30,11 +28,11 @@ mod rank;
 mod shell;
 pub mod single;
 mod sink;
-mod source;
 mod tasks;
 #[cfg(test)]
 mod tests;
 pub mod text;
 pub mod tree;
 mod variables;
+mod words;
 mod workspace;

@@ -2,9 +2,9 @@
 //! commands of a language.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
-use super::source::words_of;
-use super::tasks::{self, RUNNERS, Task};
+use super::tasks::{self, KINDS, Task};
 use super::tree::Tree;
+use super::words::{known, words_of};
 use super::workspace;
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
@@ -15,29 +15,9 @@ use vplan_check::tool::table::{self, Language, TaskVerb, task_word};
 const NO_TEST: &str = "no test specified";
 /// The job of the usual tests of a language.
 pub const USUAL: &str = "the usual test";
-/// Words of tasks that pack what is built: no CI says that they verify it.
-const PACKS: &str = "dist package tarball";
 /// The deepest folder of a package, and the most packages that are in no workspace.
 const MAX_DEPTH: usize = 4;
 const MAX_PACKAGES: usize = 40;
-
-/// Folders whose manifests are examples and fixtures.
-const NOT_OURS: &str = "\
-    __fixtures__ bench benches demo e2e example examples external fixture fixtures \
-    node_modules playground samples spec template templates test testdata tests third-party \
-    third_party vendor";
-
-/// Tools that a file configures, or a part of one: the command, and the files as in the table of tools.
-const CONFIGURED: [(&str, &str); 5] = [
-    (
-        "ruff check",
-        "ruff.toml .ruff.toml pyproject.toml:tool.ruff",
-    ),
-    ("ruff format --check", "pyproject.toml:tool.ruff.format"),
-    ("mypy .", "mypy.ini .mypy.ini pyproject.toml:tool.mypy"),
-    ("cargo check", "Cargo.toml"),
-    ("go vet ./...", "go.mod"),
-];
 
 /// Reads all manifests.
 pub fn read(tree: &Tree) -> Reading {
@@ -66,7 +46,8 @@ pub fn read(tree: &Tree) -> Reading {
 fn is_ours(file: &RepoPath) -> bool {
     let folder = file.folder();
     let is_foreign = |segment: &[u8]| {
-        segment.starts_with(b".") && segment != b"." || has_word(NOT_OURS, segment)
+        segment.starts_with(b".") && segment != b"."
+            || known("not-ours", &String::from_utf8_lossy(segment))
     };
     !folder.segments().any(is_foreign)
 }
@@ -74,29 +55,31 @@ fn is_ours(file: &RepoPath) -> bool {
 fn is_manifest(file: &RepoPath) -> bool {
     let named = |name: &str| file.name() == name.as_bytes();
     let manifests = table::languages().iter().flat_map(|one| &one.manifests);
-    RUNNERS.iter().any(|runner| runner.files().any(named)) || manifests.copied().any(named)
+    let mut runners = KINDS.iter().filter(|kind| kind.has_tasks());
+    runners.any(|runner| runner.files().any(named)) || manifests.copied().any(named)
 }
 
 /// The tasks of a folder's runners. A task that another one starts, also one of those of the root that
 /// start the tasks of all packages, is a part of it.
 fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
     let starts_others = |key: &str| matches!(key, "turbo" | "nx" | "moon" | "cargo");
-    for runner in RUNNERS.iter().filter(|one| !starts_others(one.key)) {
+    let runners = KINDS.iter().filter(|kind| kind.has_tasks());
+    for runner in runners.filter(|one| !starts_others(one.key)) {
         // Makefiles below the root are called by the one above.
         if runner.key == "make" && !dir.is_root() {
             continue;
         }
-        let Some(file) = tasks::file(tree, runner, dir) else {
+        let Some(file) = tasks::file(tree, *runner, dir) else {
             continue;
         };
-        let read = tasks::read(tree, runner, &file);
-        let read = read.map_err(|why| out.skip(Place::of(&file, 1), None, why));
-        let Ok(tasks) = read else { continue };
+        let Some(tasks) = out.noted(&file, tasks::read(tree, *runner, &file)) else {
+            continue;
+        };
         let parts = tasks.parts();
         for task in &tasks.all {
             let said = task_word(&task.name);
             let mut words = task.name.split(['-', ':']);
-            let packs = words.any(|word| has_word(PACKS, word));
+            let packs = words.any(|word| known("packs", word));
             let is_check = matches!(said, TaskVerb::Test | TaskVerb::Lint)
                 || said == TaskVerb::Compile && !packs
                 || has_word("check ci verify validate", &task.name);
@@ -113,13 +96,13 @@ fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
             {
                 continue;
             }
-            let words = runner.words(tree, dir, &task.name);
-            out.found.push(command(words, dir, &tasks.file, task.line));
+            out.found.push(tasks.start(tree, task, Origin::Manifest));
         }
         let has_own = out.found.iter().any(|found| found.place.file == tasks.file);
         if let ("make", false, Some(first)) = (runner.key, has_own, tasks.all.first()) {
-            let words = vec!["make".to_owned()];
-            out.found.push(command(words, dir, &tasks.file, first.line));
+            let place = Place::of(&tasks.file, first.line);
+            let found = SourceCommand::at(place, vec!["make".to_owned()], dir);
+            out.found.push(found);
         }
     }
 }
@@ -130,14 +113,14 @@ fn is_empty(task: &Task) -> bool {
 }
 
 fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
-    for (text, configs) in CONFIGURED {
+    for [text, configs] in table::columns("configured") {
         let found = configs.split(' ').find_map(|config| {
             let (name, part) = config.split_once(':').unwrap_or((config, ""));
             let is_own = tree.has(dir, name) && !is_member(tree, dir, name);
             let is_there = is_own && (part.is_empty() || tree.part(dir, config).is_some());
             dir.join(name.as_bytes()).ok().filter(|_| is_there)
         });
-        let found = found.map(|file| command(words_of(text), dir, &file, 1));
+        let found = found.map(|file| SourceCommand::at(Place::of(&file, 1), words_of(text), dir));
         out.found.extend(found);
     }
 }
@@ -183,14 +166,14 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
             return None;
         }
         if words.first().is_some_and(|word| word == "npm") {
-            let script = tasks::in_folder(tree, RUNNERS.first()?, dir)?;
+            let script = tasks::of_program(tree, "npm", dir)?;
             let task = script.task("test")?;
             if is_empty(task) {
                 return None;
             }
             tasks::manager(tree, dir).clone_into(words.first_mut()?);
         }
-        let mut found = command(words, dir, file, 1);
+        let mut found = SourceCommand::at(Place::of(file, 1), words, dir);
         found.job = Some(USUAL.to_owned());
         Some(found)
     });
@@ -213,12 +196,4 @@ fn main_language(tree: &Tree) -> Option<(&'static Language, RepoPath, RepoPath)>
     });
     let gap = with_manifest.filter(|(_, (language, _, _))| !language.gap.is_empty());
     gap.max_by_key(|(rank, _)| *rank).map(|(_, found)| found)
-}
-
-fn command(words: Vec<String>, dir: &RepoPath, file: &RepoPath, line: u32) -> SourceCommand {
-    SourceCommand {
-        place: Place::of(file, line),
-        origin: Origin::Manifest,
-        ..SourceCommand::plain(&words, dir)
-    }
 }

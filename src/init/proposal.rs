@@ -4,8 +4,8 @@ use super::account::{Account, shorten};
 use super::check::{Check, Class, Condition, Uncovered};
 use super::classify::classify;
 use super::found::{NotRead, Origin, Place, Reading, SourceCommand};
-use super::listed::listed;
 use super::tree::Tree;
+use super::words::known;
 use super::{
     circleci, conditions, fold,
     github::{self, ELSEWHERE},
@@ -16,7 +16,7 @@ use vplan_base::command::Command;
 use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_check::Kind;
-use vplan_check::tool::table::{TaskVerb, task_word};
+use vplan_check::tool::table::{TaskVerb, list_of, task_word};
 
 /// Maximum depth of commands that replace others.
 const MAX_DEPTH: usize = 3;
@@ -113,16 +113,6 @@ pub fn without(
     Proposal::of(checks, account, title, tree)
 }
 
-/// Words of checks of documentation.
-const DOCS: &str = "book doc docs documentation mdbook mkdocs site sphinx website";
-
-/// Files of CI systems and hooks that are not read.
-const UNREAD: &str = "\
-    .appveyor.yml .buildkite/pipeline.yml .cirrus.yml .drone.yml .travis.yml .woodpecker.yml \
-    .lintstagedrc.cjs .lintstagedrc.js .lintstagedrc.mjs Jenkinsfile appveyor.yml \
-    azure-pipelines.yml bitbucket-pipelines.yml hk.pkl lint-staged.config.cjs \
-    lint-staged.config.js lint-staged.config.mjs lint-staged.config.ts";
-
 /// What CI declares. Where GitHub has workflows, another CI system is one line.
 fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
     type Reader = fn(&Tree, &[RepoPath]) -> Reading;
@@ -147,7 +137,7 @@ fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
     for (file, why) in &tree.unread {
         all.skip(Place::of(file, 1), None, why);
     }
-    for file in tree.present(UNREAD) {
+    for file in list_of("unread").flat_map(|file| tree.present(file)) {
         all.skip(Place::of(&file, 1), None, "`init` does not read it");
     }
     (all, read)
@@ -216,9 +206,8 @@ impl Maker {
             || why == "not a known tool" && command.words.iter().take(4).any(says);
         let left = Uncovered {
             text: command.text.clone(),
-            place: command.place.clone(),
-            why: why.to_owned(),
             is_test,
+            ..one.left(why.to_owned())
         };
         let list = match one.class {
             Class::Setup(_) => &mut self.account.setup,
@@ -235,7 +224,7 @@ impl Maker {
     fn keep(&mut self, tree: &Tree, mut one: Check) {
         let is_docs = |name: &str| {
             let mut words = name.split(|c: char| !c.is_alphanumeric());
-            words.any(|word| listed(DOCS, word))
+            words.any(|word| known("docs", word))
         };
         one.is_docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
         one.name = names::word(&one.name);

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Key};
 use super::found::Place;
-use super::listed::listed;
+use super::words::listed;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_check::Kind;
 

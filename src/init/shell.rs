@@ -8,7 +8,7 @@ mod scope;
 mod words;
 
 use crate::found::{Ending, Place, SourceCommand};
-use crate::listed::listed;
+use crate::words::{listed, of_shell};
 use scope::Filled;
 pub use scope::{Scope, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,8 +219,8 @@ impl<'t> Walk<'t> {
         }
         let (mut passes, mut piped) = (true, false);
         if self.lists(item) {
-            let words = ["sh", "-c", &self.raw(item.clone())].map(str::to_owned);
-            self.emit(item.clone(), words.to_vec(), None);
+            let words = of_shell(&self.raw(item.clone()));
+            self.emit(item.clone(), words, None);
             self.at = item.end;
         } else {
             passes = self.command();
@@ -325,8 +325,8 @@ impl<'t> Walk<'t> {
     fn branches(&mut self) {
         let fails = self.fails(self.at..self.end(PIPE_ENDS));
         let unsure = self.unsure;
-        // Whether an earlier branch runs.
-        let mut before = Some(false);
+        // Whether a branch was the one that runs, and whether all comparisons so far are known.
+        let (mut taken, mut known) = (false, true);
         loop {
             let mut holds = Some(true);
             if self.take("if") || self.take("elif") {
@@ -345,17 +345,14 @@ impl<'t> Walk<'t> {
                 break;
             }
             let was = (self.scope.clone(), self.out.commands.len());
-            self.unsure = unsure || before.is_none() || holds.is_none();
+            known &= holds.is_some();
+            self.unsure = unsure || !known;
             self.list();
-            if before == Some(true) || holds == Some(false) {
+            if taken || holds == Some(false) {
                 self.out.commands.truncate(was.1);
                 self.scope = was.0;
             }
-            before = match (before, holds) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => before,
-                _ => None,
-            };
+            taken |= holds == Some(true);
         }
         self.take("fi");
     }
@@ -509,8 +506,7 @@ impl<'t> Walk<'t> {
         unknown = unknown.or_else(|| filled.iter().find_map(|word| word.unknown.clone()));
         let words = if unknown.is_none() && filled.iter().any(|word| word.needs_shell) {
             let spelled: Vec<&str> = filled.iter().map(|word| &*word.spelled).collect();
-            let text = spelled.join(" ");
-            vec!["sh".to_owned(), "-c".to_owned(), text.trim_end().to_owned()]
+            of_shell(spelled.join(" ").trim_end())
         } else {
             filled.into_iter().flat_map(|word| word.fields).collect()
         };

@@ -3,7 +3,6 @@
 
 use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
 use crate::shell::{self, Scope, Value};
-use crate::tree::{DataFile, Tree};
 use crate::variables::Variables;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
@@ -102,13 +101,6 @@ impl Sink {
         self.read.remove(job);
         self.index.retain(|_, at| *at < from);
         Some(how)
-    }
-
-    /// Reads a file; why it cannot be is noted.
-    pub(crate) fn open(&mut self, tree: &Tree, file: &RepoPath) -> Option<DataFile> {
-        let read = tree.read(file);
-        read.map_err(|why| self.out.skip(Place::of(file, 1), None, why))
-            .ok()
     }
 
     /// Adds the commands of shell text of a part of a file; `place_of` has the place of each of its

@@ -3,19 +3,41 @@
 //! Files are read by line patterns or as data. What cannot be read leaves a task without commands,
 //! and the task is kept as its source starts it.
 
-use super::listed::listed;
+use super::found::{Origin, Place, SourceCommand};
 use super::shell::{self, Scope};
-use super::source::words_of;
 use super::tree::{DataFile, Keys, Tree};
+use super::words::{listed, words_of};
+use std::sync::LazyLock;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
+use vplan_check::tool::table::{columns, kept};
 use vplan_front::tree::{Key, Node, Value};
 
 mod lines;
-mod task;
 pub(crate) mod tox;
 
-pub use task::Task;
+/// A task of a runner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    pub name: String,
+    pub line: u32,
+    /// Its commands as shell text, with the line of each.
+    pub commands: Vec<(u32, String)>,
+    /// The tasks that run before it.
+    pub needs: Vec<String>,
+    /// The folder that its commands enter, where that is not in them.
+    dir: String,
+}
+
+impl Task {
+    fn new(name: impl Into<String>, line: u32) -> Self {
+        Self {
+            name: name.into(),
+            line,
+            ..Self::default()
+        }
+    }
+}
 
 /// A file of tasks.
 #[derive(Clone, Debug)]
@@ -23,95 +45,64 @@ pub struct Tasks {
     pub file: RepoPath,
     /// Where its tasks run.
     pub dir: RepoPath,
-    pub runner: Runner,
+    pub runner: Kind,
     pub all: Vec<Task>,
 }
 
-/// A task runner: its programs, files, and how a task is started.
-#[derive(Debug)]
-pub struct RunnerRow {
-    /// The key of `import --from`.
+/// A kind of file that declares commands: of CI, of hooks, of a task runner. Lists are words of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Its name: that of `import --from`.
     pub key: &'static str,
-    programs: &'static str,
-    /// Names of its files, in the order in which it looks for them.
+    /// What starts its commands; empty for CI.
+    pub programs: &'static str,
+    /// Its files, in the order in which the program looks for them.
     files: &'static str,
-    /// The words in front of a task's name.
+    /// The words in front of a task's name; empty where there are no tasks.
     start: &'static str,
-    shape: Shape,
+    /// Where its tasks are, if they are in mappings from names to commands; `*` is the name of an environment.
+    keys: &'static str,
 }
 
-pub type Runner = &'static RunnerRow;
-
-/// How a file has its tasks.
-#[derive(Debug)]
-enum Shape {
-    /// Mappings from names to commands, at these paths of keys; `*` is the name of an environment.
-    Map(&'static [&'static str]),
-    /// Lines of a program.
-    Lines(fn(&str) -> Vec<Task>),
-    /// Data that tox reads.
-    Tox,
-}
-
-const fn row(
-    key: &'static str,
-    [programs, files, start]: [&'static str; 3],
-    shape: Shape,
-) -> RunnerRow {
-    RunnerRow {
+/// The kinds, by the table of tools. Their order decides which names a task where two runners have it.
+pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let kinds = columns("source").map(|[key, programs, files, start, keys]| Kind {
         key,
         programs,
         files,
         start,
-        shape,
-    }
-}
-
-const MAKE: [&str; 3] = ["make gmake", "GNUmakefile makefile Makefile", "make"];
-const TASK: &str = "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml";
-const SCRIPTS: Shape = Shape::Map(&["scripts"]);
-const TASKS: Shape = Shape::Map(&["tasks"]);
-const HATCH: Shape = Shape::Map(&["tool.hatch.envs.*.scripts"]);
-const NX: Shape = Shape::Map(&["targets", "targetDefaults"]);
-
-/// The runners: programs, files, start. The order decides which names a task where two runners have
-/// it.
-#[rustfmt::skip]
-pub const RUNNERS: &[RunnerRow] = &[
-    row("package-json", ["npm pnpm yarn bun", "package.json", "npm run"], SCRIPTS),
-    row("make", MAKE, Shape::Lines(lines::make)),
-    row("tox", ["tox", "tox.ini", "tox -e"], Shape::Lines(tox::ini)),
-    row("nox", ["nox", "noxfile.py", "nox -s"], Shape::Lines(lines::nox)),
-    row("just", ["just", "justfile .justfile Justfile", "just"], Shape::Lines(lines::just)),
-    row("mise", ["mise", "mise.toml .mise.toml", "mise run"], TASKS),
-    row("taskfile", ["task", TASK, "task"], TASKS),
-    row("rake", ["rake", "Rakefile", "rake"], Shape::Lines(lines::rake)),
-    row("composer", ["composer", "composer.json", "composer run"], SCRIPTS),
-    row("deno", ["deno", "deno.json deno.jsonc", "deno task"], TASKS),
-    row("poe", ["poe", "pyproject.toml", "poe"], Shape::Map(&["tool.poe.tasks"])),
-    row("pdm", ["pdm", "pyproject.toml", "pdm run"], Shape::Map(&["tool.pdm.scripts"])),
-    row("tox-toml", ["tox", "tox.toml pyproject.toml", "tox -e"], Shape::Tox),
-    row("hatch", ["hatch", "pyproject.toml", "hatch run"], HATCH),
-    row("turbo", ["turbo", "turbo.json turbo.jsonc", "turbo run"], Shape::Map(&["tasks", "pipeline"])),
-    row("nx", ["nx", "nx.json project.json", "nx run-many -t"], NX),
-    row("moon", ["moon", "moon.yml tasks.yml", "moon run"], TASKS),
-    row("cargo", ["cargo", ".cargo/config.toml", "cargo"], Shape::Map(&["alias"])),
-];
+        keys,
+    });
+    kinds.collect()
+});
 
 /// The tasks that a program, as the table of tools names it, finds in a folder.
 pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
-    let mut own = RUNNERS.iter().filter(|row| listed(row.programs, program));
-    own.find_map(|row| in_folder(tree, row, dir))
+    let mut own = KINDS.iter().filter(|kind| kind.has_tasks());
+    own.find_map(|kind| {
+        let file = listed(kind.programs, program).then(|| file(tree, *kind, dir))?;
+        read(tree, *kind, &file?).ok()
+    })
 }
 
-impl RunnerRow {
-    /// The names of its files, in the order in which it looks for them.
-    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+impl Kind {
+    /// The names of its files, in the order in which the program looks for them.
+    pub fn files(self) -> impl Iterator<Item = &'static str> {
         self.files.split(' ')
     }
 
+    /// Whether it has tasks.
+    pub fn has_tasks(self) -> bool {
+        !self.start.is_empty()
+    }
+
+    /// Whether it has hooks.
+    pub fn has_hooks(self) -> bool {
+        self.start.is_empty() && !self.programs.is_empty()
+    }
+
     /// The command that starts a task. Of a `package.json` the package manager of its lock file.
-    pub fn words(&self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
+    pub fn words(self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
         let mut words = words_of(self.start);
         if let ("package-json", Some(first)) = (self.key, words.first_mut()) {
             manager(tree, dir).clone_into(first);
@@ -124,45 +115,43 @@ impl RunnerRow {
     }
 }
 
-/// The lock files of package managers, in the order of trust.
-const LOCKS: [(&str, &str); 6] = [
-    ("pnpm-lock.yaml", "pnpm"),
-    ("yarn.lock", "yarn"),
-    ("package-lock.json", "npm"),
-    ("npm-shrinkwrap.json", "npm"),
-    ("bun.lock", "bun"),
-    ("bun.lockb", "bun"),
-];
+/// The package managers, in the order in which their lock files are trusted.
+const MANAGERS: [&str; 4] = ["pnpm", "yarn", "npm", "bun"];
 
 /// The package manager of a folder: of `packageManager` or a lock file, here or above.
 pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
-    let named = |name: &str| LOCKS.iter().find(|(_, m)| *m == name).map(|(_, m)| *m);
-    for folder in dir.ancestors().into_iter().rev().chain([RepoPath::root()]) {
+    let above = dir.ancestors().into_iter().rev().chain([RepoPath::root()]);
+    let mut found = above.filter_map(|folder| {
         let field = tree.part(&folder, "package.json:packageManager");
-        let field = field.and_then(|field| named(field.text()?.split('@').next()?));
-        let lock = LOCKS.iter().find(|(lock, _)| tree.has(&folder, lock));
-        if let Some(found) = field.or_else(|| lock.map(|(_, manager)| *manager)) {
-            return found;
-        }
-    }
-    "npm"
+        let field = field.as_ref().and_then(Node::text).unwrap_or_default();
+        let named = MANAGERS
+            .iter()
+            .find(|one| field.split('@').next() == Some(one));
+        let is_lock = |file| file != "package.json" && tree.has(&folder, file);
+        let mut by_lock = MANAGERS.iter().filter(|one| kept(one).any(is_lock));
+        named.or_else(|| by_lock.next())
+    });
+    found.next().unwrap_or(&"npm")
 }
 
 /// Reads the tasks of one file, with a reason where it cannot be read.
 ///
 /// # Errors
 /// The file was not read, or is not of its format.
-pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, String> {
+pub fn read(tree: &Tree, runner: Kind, file: &RepoPath) -> Result<Tasks, String> {
     let text = tree.source(file)?;
-    let data = || tree.read(file);
-    let mut all = match runner.shape {
-        Shape::Lines(read) => read(text),
-        Shape::Map(paths) => {
-            let data = data()?;
-            let all = paths.iter().flat_map(|keys| map_tasks(&data, keys));
-            all.collect()
+    let mut all = match runner.key {
+        "make" => lines::make(text),
+        "tox" => tox::ini(text),
+        "nox" => lines::nox(text),
+        "just" => lines::just(text),
+        "rake" => lines::rake(text),
+        "tox-toml" => tox::data(&tree.read(file)?, "tool.tox"),
+        _ => {
+            let data = tree.read(file)?;
+            let keys = runner.keys.split(' ');
+            keys.flat_map(|keys| map_tasks(&data, keys)).collect()
         }
-        Shape::Tox => tox::data(&data()?, "tool.tox"),
     };
     if runner.key == "cargo" {
         // An alias is a text or a list of words.
@@ -185,19 +174,24 @@ pub fn read(tree: &Tree, runner: Runner, file: &RepoPath) -> Result<Tasks, Strin
 }
 
 /// The file of a runner in a folder: the first of its names that is there.
-pub fn file(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<RepoPath> {
+pub fn file(tree: &Tree, runner: Kind, dir: &RepoPath) -> Option<RepoPath> {
     runner.files().find_map(|name| {
         let file = dir.join(name.as_bytes()).ok()?;
         tree.texts.contains_key(&file).then_some(file)
     })
 }
 
-/// The tasks of a runner in a folder.
-pub fn in_folder(tree: &Tree, runner: Runner, dir: &RepoPath) -> Option<Tasks> {
-    read(tree, runner, &file(tree, runner, dir)?).ok()
-}
-
 impl Tasks {
+    /// The command that starts a task.
+    pub fn start(&self, tree: &Tree, task: &Task, origin: Origin) -> SourceCommand {
+        let words = self.runner.words(tree, &self.dir, &task.name);
+        let place = Place::of(&self.file, task.line);
+        SourceCommand {
+            origin,
+            ..SourceCommand::at(place, words, &self.dir)
+        }
+    }
+
     /// A task by its name.
     pub fn task(&self, name: &str) -> Option<&Task> {
         self.all.iter().find(|task| task.name == name)

@@ -14,7 +14,11 @@ pub fn words(text: &str) -> Vec<String> {
 pub fn found(text: &str) -> SourceCommand {
     SourceCommand {
         origin: Origin::Ci,
-        ..SourceCommand::plain(&words(text), &RepoPath::root())
+        ..SourceCommand::at(
+            Place::of(&RepoPath::root(), 1),
+            words(text),
+            &RepoPath::root(),
+        )
     }
 }
 

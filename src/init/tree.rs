@@ -2,7 +2,8 @@
 
 use crate::found::Place;
 use crate::globs::any_of;
-use crate::listed::listed;
+use crate::tasks::KINDS;
+use crate::words::{known, listed};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::index::Index as _;
@@ -157,11 +158,11 @@ pub(crate) fn scalar(node: &Node) -> String {
     }
 }
 
-/// The texts of a list, or of one scalar.
+/// The texts of a list, of lists in it, or of one scalar.
 pub(crate) fn scalars(node: &Node) -> Vec<String> {
     match &node.value {
         Value::Null | Value::Map(_) => Vec::new(),
-        Value::List(items) => items.iter().map(scalar).collect(),
+        Value::List(items) => items.iter().flat_map(scalars).collect(),
         _ => vec![scalar(node)],
     }
 }
@@ -240,25 +241,6 @@ impl Tree {
     }
 }
 
-/// Names of files that may declare something, wherever they are.
-const NAMES: &str = "\
-    .justfile .lintstagedrc* .mise.toml .mypy.ini .pre-commit-config.yaml \
-    .pre-commit-config.yml .ruff.toml .simple-git-hooks.json Cargo.toml GNUmakefile Justfile \
-    Makefile Rakefile Taskfile.yaml Taskfile.yml action.yaml action.yml composer.json \
-    deno.json deno.jsonc go.mod go.work justfile makefile mise.toml moon.yml mypy.ini \
-    noxfile.py nx.json package.json pnpm-workspace.yaml prek.toml project.json pyproject.toml \
-    ruff.toml .golangci.* simple-git-hooks.json taskfile.yaml taskfile.yml tox.ini tox.toml turbo.json \
-    turbo.jsonc *.gitlab-ci.yml *lefthook.yml *lefthook.yaml *lefthook.toml *lefthook.json";
-
-/// Files that may declare something by their paths.
-const PATHS: &str = "\
-    .cargo/config.toml .ci/* .circleci/* .forgejo/workflows/* .gitea/workflows/* .github/*.yaml \
-    .github/*.yml .gitlab-ci/* .gitlab/* .husky/* .moon/* ci/*.yaml ci/*.yml gitlab-ci/*";
-
-/// Folders of others' files.
-const FOREIGN: &str = "\
-    external node_modules third-party third_party vendor";
-
 /// The depth below which no manifest is read, in directories.
 const MAX_DEPTH: usize = 6;
 
@@ -274,10 +256,13 @@ pub fn may_declare(file: &RepoPath) -> bool {
     };
     let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
-    if folders.len() > MAX_DEPTH || folders.iter().any(|f| listed(FOREIGN, f)) {
+    if folders.len() > MAX_DEPTH || folders.iter().any(|f| known("vendored", f)) {
         return false;
     }
-    listed(NAMES, name) || listed(PATHS, path)
+    let is_own = |known: &str| known == name || known == path;
+    known("declaring", name)
+        || known("declaring", path)
+        || KINDS.iter().flat_map(|kind| kind.files()).any(is_own)
 }
 
 /// Whether a tracked file may be a script whose tools say what it does.

@@ -1,21 +1,8 @@
 //! Variables of CI jobs: which of them a check needs.
 
-use crate::listed::listed;
 use crate::shell::{Value, names};
+use crate::words::known;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Variables that change what a tool verifies.
-const KEPT: &str = "\
-    CFLAGS CMAKE_GENERATOR CPPFLAGS CXXFLAGS DJANGO_SETTINGS_MODULE GOEXPERIMENT GOFLAGS \
-    GOTOOLCHAIN LDFLAGS MIX_ENV MIRIFLAGS NODE_ENV NODE_OPTIONS PYTEST_ADDOPTS PYTHONPATH \
-    PYTHONWARNINGS RAILS_ENV RUBYOPT RUSTDOCFLAGS RUSTFLAGS TOXENV TOX_ENV TZ ASAN_OPTIONS \
-    UBSAN_OPTIONS TSAN_OPTIONS";
-/// Variables of toolchains, colour, caches and services; `*` is any text at that end.
-const NEVER: &str = "\
-    *CACHE* *COLOR* *_KEY *_PASSWORD *_SECRET *_TOKEN *_VERSION AR CC CXX FC LD \
-    NOXFORCEPYTHON ACTIONS_* CARGO_INCREMENTAL CARGO_NET_* CI COLUMNS DEBIAN_FRONTEND \
-    GITHUB_* HOME LANG LC_* PATH RUNNER_* RUST_BACKTRACE RUSTUP_* SCCACHE_* TERM TURBO_* \
-    UV_PYTHON*";
 
 /// The variables of a job, from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]
@@ -46,13 +33,13 @@ impl Variables {
             };
             let is_plain =
                 vplan_base::command::is_env_name(name) && !value.contains(['\n', '\r', '\0']);
-            let wanted = listed(KEPT, name)
+            let wanted = known("kept-variables", name)
                 || self.of_step.contains(name) && !names(script, name)
                 || words.iter().any(|word| names(word, name));
             if is_plain && wanted {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
-        env.retain(|name, value| !listed(NEVER, name) && !value.trim().is_empty());
+        env.retain(|name, value| !known("dropped-variables", name) && !value.trim().is_empty());
     }
 }

@@ -249,13 +249,26 @@ pub(super) fn operand(words: &[String], from: usize, values: &[&str]) -> usize {
     at
 }
 
+/// The rows of the launchers in front of the program that does the work.
+fn launchers(words: &[String], started: &Started) -> impl Iterator<Item = &'static Row> {
+    let last = started.starts.len().saturating_sub(1);
+    let words = started
+        .starts
+        .iter()
+        .take(last)
+        .filter_map(|at| words.get(*at));
+    words.flat_map(|word| of(name(word)).map(|(row, _)| row))
+}
+
 /// The reason why no command of a launcher is proposed.
 pub(super) fn never(words: &[String], started: &Started) -> Option<&'static str> {
-    let (_, launchers) = started.starts.split_last()?;
-    launchers.iter().find_map(|at| {
-        let program = name(words.get(*at)?);
-        of(program).find_map(|(row, _)| row.never)
-    })
+    launchers(words, started).find_map(|row| row.never)
+}
+
+/// Whether a launcher starts what the project installs.
+#[must_use]
+pub fn is_installed(words: &[String]) -> bool {
+    launchers(words, &started(words)).any(|row| row.installed)
 }
 
 /// The options of a program that take a value.

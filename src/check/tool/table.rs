@@ -2,6 +2,7 @@
 //! its columns are.
 
 use crate::Kind;
+use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 /// The text of the table.
@@ -110,6 +111,8 @@ pub struct Row {
     pub(super) only_text: bool,
     /// The options that name the folder that a launcher enters.
     pub(super) folder: Vec<&'static str>,
+    /// Whether a launcher starts what the project installs.
+    pub(super) installed: bool,
     /// The reason why no command of a launcher is proposed.
     pub(super) never: Option<&'static str>,
     /// The options after which a module is named (`python -m`).
@@ -396,17 +399,38 @@ pub fn task_word(name: &str) -> TaskVerb {
 
 /// Whether a program writes nothing that is read: it prepares, or passes on what others write.
 pub(crate) fn is_quiet(program: &str) -> bool {
-    has("quiet", program)
+    list_of("quiet").any(|known| known == program)
 }
 
 /// Whether the name of a program begins a line of an output that may be a command.
 pub(crate) fn is_echoed(program: &str) -> bool {
-    has("echoed", program)
+    list_of("echoed").any(|known| known == program)
 }
 
-/// Whether a list of programs has this one.
-fn has(list: &str, program: &str) -> bool {
-    lines(list).any(|(line, _)| line.split_whitespace().any(|known| known == program))
+/// The columns of the lines that begin with this word, empty for `-`.
+pub fn columns<const N: usize>(word: &str) -> impl Iterator<Item = [&'static str; N]> {
+    lines(word).map(|(line, _)| {
+        let mut columns = Columns::of(line);
+        std::array::from_fn(|_| columns.next())
+    })
+}
+
+/// The names of a list of the table.
+pub fn list_of(name: &str) -> impl Iterator<Item = &'static str> + use<> {
+    static LISTS: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+        let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for [name, words] in columns("list") {
+            all.entry(name).or_default().extend(words.split(' '));
+        }
+        all
+    });
+    LISTS.get(name).into_iter().flatten().copied()
+}
+
+/// Whether a list of the table has a name.
+#[must_use]
+pub fn known(name_of_list: &str, name: &str) -> bool {
+    list_of(name_of_list).any(|pattern| fits(pattern, name))
 }
 
 /// Whether a text fits a pattern in which `*` is any text.
@@ -543,6 +567,7 @@ fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
         }
         "several" => row.several = true,
         "tools" => row.starts_tools = true,
+        "installed" => row.installed = true,
         "bare" => row.bare = Some(rest),
         "operands" => row.operands = rest.parse().ok()?,
         "after" => row.after.extend(words()),

@@ -1,20 +1,11 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
 use crate::expression::{Entries as Cell, Scope, Value, get};
-use crate::listed::listed;
+use crate::words::{known, listed};
 use vplan_front::tree::Node;
 
-/// Words in the names of other systems.
-const FOREIGN: &str = "windows macos darwin freebsd openbsd netbsd solaris mac osx win32 win64 ios";
-/// Parts of values that name another machine, a preview or a lower bound.
-const ODD: &str = "\
-    alpha android mingw win loongarch64 arm armv7 beta canary cross dev experimental graalvm \
-    head i686 lowest min minimal minimum msrv musl next nightly oldest powerpc ppc64le pre \
-    preview pypy rc riscv64 riscv64gc s390x wasm wasm32 aarch64 arm64 jruby truffleruby";
 /// The most cells of a matrix.
 const MAX_CELLS: usize = 256;
-/// Names of axes that choose a machine to build for.
-const TARGETS: &str = "target arch triple experimental cross";
 
 /// Builds the cells: one of unknown values where the matrix is not known before CI runs, an empty one
 /// where there is none.
@@ -85,7 +76,7 @@ fn parts(text: &str) -> Vec<String> {
 /// Whether a runner's label is another system.
 pub(crate) fn is_foreign(label: &str) -> bool {
     let parts = parts(label);
-    parts.iter().any(|part| listed(FOREIGN, part))
+    parts.iter().any(|part| known("foreign", part))
 }
 
 /// How ordinary a cell is among all: 0 for the newest versions without a target.
@@ -101,7 +92,7 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
         };
         odd += odd_words(&text);
         let none = "false x86_64-unknown-linux-gnu x64 amd64 x86_64";
-        if listed(TARGETS, &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
+        if known("targets", &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
             odd += 4;
         }
         if let Some(version) = version(&text) {
@@ -117,7 +108,7 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
 /// A weight for the words of a text that name another machine, a preview or a lower bound.
 pub(crate) fn odd_words(text: &str) -> u32 {
     let parts = parts(text);
-    let is_odd = |part: &&String| listed(ODD, part) || listed(FOREIGN, part);
+    let is_odd = |part: &&String| known("odd", part) || known("foreign", part);
     parts.iter().filter(is_odd).map(|_| 3).sum()
 }
 

@@ -1,14 +1,14 @@
 //! The steps of a job: scripts, actions of the repository, and actions that the table of tools knows.
 
 use super::{Flow, Reader, given};
-use crate::actions;
 use crate::expression::Value;
 use crate::found::Place;
-use crate::listed::listed;
 use crate::shell::Value as Variable;
 use crate::tree::{Keys, scalar};
+use crate::words::listed;
 use std::rc::Rc;
 use vplan_base::path::RepoPath;
+use vplan_check::tool::table;
 use vplan_front::tree::Node;
 
 /// Programs that read a step's text and are no shell.
@@ -126,8 +126,12 @@ impl Reader<'_> {
             if let Some(path) = folder(&input("path").unwrap_or_default()) {
                 flow.script.checkout.add(path, is_own);
             }
-        } else if let Some(command) = actions::command(&named, input).map_err(not_read)? {
+        } else if let Some(action) = table::action(&named) {
             let dir = input("working-directory").unwrap_or_default();
+            let Some(command) = action.filled(input) else {
+                let why = Some(action.reason).filter(|why| !why.is_empty());
+                return why.map_or(Ok(Vec::new()), |why| Err(not_read(why)));
+            };
             if flow.script.label.is_empty() {
                 flow.script.label = named;
             }

@@ -1,19 +1,14 @@
 //! GitLab's configuration: the files that include each other. What a job extends and what `!reference`
 //! names is looked up where it is, so that each text keeps its place.
 
-use crate::found::Place;
-use crate::listed::listed;
 use crate::sink::Sink;
-use crate::tree::{DataFile, Keys, Tree, scalar};
+use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
+use crate::words::known;
 use std::collections::BTreeSet;
 use std::slice;
 use vplan_base::path::RepoPath;
 use vplan_front::tree::{Key, Node, Value};
 
-/// Keys of the top level that are no jobs.
-const KEYWORDS: &str = "\
-    after_script before_script cache default image include services spec stages variables \
-    workflow";
 /// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";
 /// The most files that include each other.
@@ -55,9 +50,9 @@ impl Config {
         if self.seen.len() >= MAX_FILES || !self.seen.insert(file.clone()) {
             return;
         }
-        let root = match tree.read_into(&mut self.data, file) {
-            Ok(root) => root,
-            Err(why) => return sink.out.skip(Place::of(file, 1), None, why),
+        let read = tree.read_into(&mut self.data, file);
+        let Some(root) = sink.out.noted(file, read) else {
+            return;
         };
         let mut files = Vec::new();
         for item in flat(root.get("include")) {
@@ -66,7 +61,7 @@ impl Config {
             files.extend(tree.matching(&[path.trim_start_matches('/')]).cloned());
             if files.len() == before {
                 let named = item.entries().first().map_or(item, |(_, node)| node);
-                let part = Some(format!("include `{}`", texts(Some(named)).join(", ")));
+                let part = Some(format!("include `{}`", scalars(named).join(", ")));
                 let place = self.data.place(item.place);
                 sink.out.skip(place, part, "it is not in the repository");
             }
@@ -81,7 +76,7 @@ impl Config {
     pub(super) fn jobs(&self) -> Vec<(&Key, Job<'_>)> {
         let mut names = BTreeSet::new();
         let is_job = |(key, node): &&(Key, Node)| {
-            let named = !key.name.starts_with('.') && !listed(KEYWORDS, &key.name);
+            let named = !key.name.starts_with('.') && !known("gitlab", &key.name);
             named && matches!(node.value, Value::Map(_))
         };
         let all = self.roots.iter().rev().flat_map(Node::entries);
@@ -99,7 +94,8 @@ impl Config {
         while let Some(name) = left.pop().filter(|_| seen.len() < MAX_EXTENDED) {
             if seen.insert(name.clone()) {
                 let own: Vec<&Node> = self.tops(&name).collect();
-                left.extend(texts(own.iter().find_map(|node| node.get("extends"))));
+                let extended = own.iter().find_map(|node| node.get("extends"));
+                left.extend(extended.into_iter().flat_map(scalars));
                 all.extend(own);
             }
         }
@@ -122,16 +118,6 @@ pub(super) fn flat(node: Option<&Node>) -> Vec<&Node> {
     flattened(&[], node)
 }
 
-/// The texts of lists in lists, or of a scalar.
-pub(super) fn texts(node: Option<&Node>) -> Vec<String> {
-    let all = flat(node).into_iter();
-    all.filter(|node| is_scalar(node)).map(scalar).collect()
-}
-
-pub(super) fn is_scalar(node: &Node) -> bool {
-    !matches!(node.value, Value::Null | Value::List(_) | Value::Map(_))
-}
-
 fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
     let mut out = Vec::new();
     // The lists that are read, each with the number of references that lead to it.
@@ -146,7 +132,7 @@ fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
             None => drop(lists.pop()),
             Some((_, Value::List(items), _)) => lists.push((items.iter(), depth)),
             Some((_, _, Some(keys))) if depth < MAX_DEPTH => {
-                let keys = texts(Some(keys));
+                let keys = scalars(keys);
                 let step = |node: &'c Node, key: &String| node.get(key);
                 let at = |root: &'c Node| keys.iter().try_fold(root, step);
                 let found = roots.iter().find_map(at).filter(|_| !keys.is_empty());

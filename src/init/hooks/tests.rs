@@ -95,7 +95,8 @@ fn hooks_of_git() {
 #[test]
 fn commands_that_start_hooks() {
     let key = |program: &str, rest: &[&str]| {
-        started(program, rest).map(|(m, id)| (m.key, id.map(str::to_owned)))
+        let rest = crate::words::words_of(&rest.join(" "));
+        started(program, &rest).map(|(m, id)| (m.key, id.map(str::to_owned)))
     };
     assert_eq!(
         key("pre-commit", &["run", "--all-files"]),

@@ -436,7 +436,7 @@ proptest! {
             let dir = RepoPath::parse(label.as_bytes()).unwrap_or_default();
             let mut words = words(command);
             words.extend((!argument.is_empty()).then(|| argument.clone()));
-            let mut one = SourceCommand::plain(&words, &dir);
+            let mut one = SourceCommand::at(Place::of(&RepoPath::root(), 1), words, &dir);
             one.place.line = line;
             one.label.clone_from(label);
             one.paths = vec![value.clone(), "**".to_owned()];

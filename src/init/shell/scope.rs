@@ -1,11 +1,11 @@
 //! The words of shell text with their variables put in.
 
 use super::words::{name_of, one_line, piece};
-use crate::listed::listed;
-use crate::source::quoted;
+use crate::words::{known, quoted};
 use std::collections::BTreeMap;
 use vplan_base::command::is_env_name;
 use vplan_base::path::RepoPath;
+use vplan_check::tool::table::columns;
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,22 +24,6 @@ pub struct Scope {
     pub variables: BTreeMap<String, Value>,
 }
 
-/// Names that each shell or CI system sets, `*` at an end for any rest.
-const MACHINE: &str = "\
-    ! # $ - ? HOME PATH USER SHELL RANDOM TMPDIR OLDPWD HOSTNAME UID BASH_SOURCE LINENO \
-    SECONDS CI GITHUB_* RUNNER_* CI_* CIRCLE_* BUILD_* SYSTEM_* AGENT_* TRAVIS_* ACTIONS_* \
-    ANDROID_* JAVA_HOME* GOPATH CONDA* VCPKG_* GITLAB_* pythonLocation";
-/// Variables with the root of the repository.
-const ROOTS: &str = "\
-    GITHUB_WORKSPACE CI_PROJECT_DIR BUILD_SOURCESDIRECTORY TRAVIS_BUILD_DIR \
-    CIRCLE_WORKING_DIRECTORY";
-/// Programs whose output is put in: the processors of a common runner, the folder, the root (`/`).
-const OUTPUTS: &[(&str, &str)] = &[
-    ("nproc", "4"),
-    ("getconf _NPROCESSORS_ONLN", "4"),
-    ("pwd", "."),
-    ("git rev-parse --show-toplevel", "/"),
-];
 /// Programs that only list files: a shell expands them.
 const LISTS: &[&str] = &["git ls-files", "git grep -l", "find", "ls", "go list", "fd"];
 
@@ -196,9 +180,10 @@ impl Scope {
     /// The value of what a `$` or a backquote begins.
     fn value(&self, raw: &str) -> Value {
         if let Some(inner) = output(raw).map(one_line) {
-            return match OUTPUTS.iter().find(|(program, _)| *program == inner) {
-                Some((_, "/")) => Value::Known(self.up()),
-                Some((_, output)) => Value::Known((*output).to_owned()),
+            let mut outputs = columns("output");
+            return match outputs.find(|[program, _]| *program == inner) {
+                Some([_, "/"]) => Value::Known(self.up()),
+                Some([_, output]) => Value::Known(output.to_owned()),
                 None => Value::Unknown,
             };
         }
@@ -210,9 +195,9 @@ impl Scope {
             // What an operator makes of it is not read.
             _ if name.is_empty() || name != inner => Value::Unknown,
             Some(value) => value.clone(),
-            None if listed(ROOTS, name) => Value::Known(self.up()),
+            None if known("root-variables", name) => Value::Known(self.up()),
             None if name == "PWD" => Value::Known(".".to_owned()),
-            None if listed(MACHINE, name) => Value::Unknown,
+            None if known("machine-variables", name) => Value::Unknown,
             None => Value::Unset,
         }
     }

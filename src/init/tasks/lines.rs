@@ -1,10 +1,9 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use super::task::Task;
-use crate::listed::listed;
+use super::Task;
 use crate::makefile::{self, Line};
-use crate::source::{quoted, words_of};
+use crate::words::{listed, quoted, words_of};
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -6,11 +6,14 @@ fn path(text: &str) -> RepoPath {
     RepoPath::parse(text.as_bytes()).unwrap()
 }
 
+fn kind(key: &str) -> Kind {
+    *KINDS.iter().find(|kind| kind.key == key).unwrap()
+}
+
 /// The tasks of a file: name, what it needs, commands.
 fn listed(key: &str, file: &str, text: &str) -> Vec<String> {
     let tree = Tree::of(&[(file, text)]);
-    let runner = RUNNERS.iter().find(|runner| runner.key == key).unwrap();
-    let tasks = read(&tree, runner, &path(file)).unwrap();
+    let tasks = read(&tree, kind(key), &path(file)).unwrap();
     let one = |task: &Task| {
         let commands: Vec<&str> = task.commands.iter().map(|(_, text)| &**text).collect();
         format!(
@@ -60,10 +63,7 @@ fn scripts_of_packages_and_their_manager() {
     ]);
     assert_eq!(manager(&tree, &path("web")), "pnpm");
     assert_eq!(manager(&tree, &path("api")), "yarn");
-    let words = RUNNERS
-        .first()
-        .unwrap()
-        .words(&tree, &RepoPath::root(), "test");
+    let words = kind("package-json").words(&tree, &RepoPath::root(), "test");
     assert_eq!(words, ["pnpm", "run", "test"]);
 }
 
@@ -213,6 +213,6 @@ fn tasks_that_are_data() {
 #[test]
 fn a_broken_file_is_an_error() {
     let tree = Tree::of(&[("package.json", "{")]);
-    assert!(read(&tree, RUNNERS.first().unwrap(), &path("package.json")).is_err());
-    assert!(in_folder(&tree, RUNNERS.first().unwrap(), &RepoPath::root()).is_none());
+    assert!(read(&tree, kind("package-json"), &path("package.json")).is_err());
+    assert!(of_program(&tree, "npm", &RepoPath::root()).is_none());
 }

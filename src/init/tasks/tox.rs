@@ -1,9 +1,9 @@
 //! The environments of tox, of its three formats.
 
-use super::task::Task;
+use super::Task;
 use crate::makefile::lines;
-use crate::source::quoted;
 use crate::tree::{DataFile, Keys};
+use crate::words::quoted;
 use std::collections::BTreeMap;
 use vplan_front::tree::{Node, Value};
 
