@@ -1,6 +1,7 @@
 //! What a shell script does, by the programs that it starts: one level deep, in whatever shape of the
 //! language, so that no part of it is left unread.
 
+use super::shell::compares_tree;
 use super::words::{listed, words_of};
 use vplan_check::Kind;
 use vplan_check::tool::Form;
@@ -11,8 +12,9 @@ use vplan_check::tool::table::Class;
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";
 const TELLS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
 
-/// Returns what the tools of a script verify. The error is the reason why it is not a check, if one is known.
-pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
+/// Returns what the tools of a script verify, and whether it compares the tree with what it was before. The error
+/// is the reason why it is not a check, if one is known.
+pub(crate) fn verb(text: &str) -> (Result<Kind, Option<&'static str>>, bool) {
     let text = text.replace("\\\n", " ");
     let code = text.lines().filter(|line| !line.trim().starts_with('#'));
     let code: Vec<&str> = code.collect();
@@ -27,9 +29,9 @@ pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
     });
     let read: Vec<Reading> = read.collect();
     let compares = has("git diff") || has("git status");
-    let writes = |one: &Reading| {
-        matches!(one.class, Class::Tool) && !matches!(one.form, Form::AsWritten(_)) && !compares
-    };
+    let is_checking = |one: &Reading| matches!(one.form, Form::AsWritten(_));
+    let writes = |one: &Reading| one.class == Class::Tool && !is_checking(one);
+    let writes = read.iter().any(writes);
     let is_tool = |one: &&Reading| matches!(one.class, Class::Tool | Class::Task);
     let verbs = read.iter().filter(is_tool);
     let verbs: Vec<Kind> = verbs.filter_map(|one| one.verb).collect();
@@ -38,12 +40,16 @@ pub(crate) fn verb(text: &str) -> Result<Kind, Option<&'static str>> {
         Class::Never(why) | Class::Service(why) | Class::Setup(why) => Some(why),
         _ => None,
     };
-    match kinds.into_iter().find(|verb| verbs.contains(verb)) {
-        Some(_) if read.iter().any(writes) => Err(Some("it writes or generates files")),
+    let verb = match kinds.into_iter().find(|verb| verbs.contains(verb)) {
+        Some(_) if writes && !compares => Err(Some("it writes or generates files")),
         Some(verb) => Ok(verb),
         None if TELLS.iter().any(|name| has(name)) => Err(Some("it tells CI something")),
         None => Err(read.iter().find_map(reason)),
-    }
+    };
+    (
+        verb,
+        compares && (writes || code.iter().any(|line| compares_tree(line))),
+    )
 }
 
 #[cfg(test)]

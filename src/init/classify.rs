@@ -264,6 +264,8 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
     }
     one.class = Class::Check;
     let (steps, owns) = recipe(found, reading, tree);
+    let compares = steps.iter().any(|step| step.found.compares_tree);
+    one.unchanged = compares || found.ending == Ending::TreeCompared;
     let tools = steps.iter().filter_map(|step| step.reading.as_ref());
     one.tools.extend(tools.map(tool_of));
     let counts = |r: &Reading| !r.formats.is_empty() && r.verb == Some(Kind::Test);
@@ -506,7 +508,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         .texts
         .get(&path)
         .filter(|text| !of_hook && is_shell(text));
-    let body = text.map_or(Err(None), |text| body::verb(text));
+    let (body, compares) = text.map_or((Err(None), false), |text| body::verb(text));
     // What CI starts plainly is trusted unless something bad is known of it.
     let is_trusted = found.origin == Origin::Ci && !of_hook && !found.text.contains(['>', '|']);
     let (verb, why) = match (said, body) {
@@ -522,7 +524,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let first = arguments
         .first()
         .filter(|first| is_unclear(&stem) && !is_unclear(first));
-    let unchanged = found.ending == Ending::TreeCompared;
+    let unchanged = found.ending == Ending::TreeCompared || compares;
     if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
         return Some(blank(found).out(&why));
     }

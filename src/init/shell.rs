@@ -612,7 +612,7 @@ pub(crate) fn names(text: &str, variable: &str) -> bool {
 }
 
 /// Whether a command fails when the tree has changed, or keeps what has changed for a test of it.
-fn compares_tree(text: &str) -> bool {
+pub(crate) fn compares_tree(text: &str) -> bool {
     const CHANGES: [&str; 4] = [
         "$(git diff)",
         "$(git status --porcelain)",

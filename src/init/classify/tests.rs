@@ -250,6 +250,37 @@ fn what_is_compared_afterwards_may_write() {
 }
 
 #[test]
+fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
+    let makefile =
+        "gen-check:\n\tgo generate ./...\n\tgit diff --exit-code\ngen:\n\tgo generate ./...\n";
+    let script =
+        "#!/bin/sh\ngo generate ./...\nif [ -n \"$(git status --porcelain)\" ]; then exit 1; fi\n";
+    let tree = Tree::of(&[
+        ("Makefile", makefile),
+        ("ci/generated.sh", script),
+        ("ci/check-generated.sh", script),
+        (
+            "ci/lint.sh",
+            "#!/bin/sh\ngit diff --name-only | xargs shellcheck\n",
+        ),
+    ]);
+    for (command, unchanged) in [
+        ("make gen-check", true),
+        ("ci/generated.sh", true),
+        ("ci/check-generated.sh", true),
+        ("ci/lint.sh", false),
+    ] {
+        let one = classify(&found(command), &tree);
+        assert_eq!(
+            (one.class, one.unchanged),
+            (Class::Check, unchanged),
+            "{command}"
+        );
+    }
+    assert!(shown(&tree, "make gen").starts_with("out: "));
+}
+
+#[test]
 fn the_tests_of_other_projects_are_no_check() {
     let shown = shown(&Tree::default(), "bundle exec bake test:external");
     assert!(shown.starts_with("out: tests other projects"), "{shown}");
