@@ -124,6 +124,8 @@ pub struct NotRead {
 pub struct Reading {
     pub found: Vec<SourceCommand>,
     pub not_read: Vec<NotRead>,
+    /// The jobs that were read.
+    pub jobs: BTreeMap<String, Place>,
 }
 
 impl Reading {

@@ -265,6 +265,8 @@ impl Reader<'_> {
                 self.call(&flow, node)?;
             } else {
                 self.sink.read.insert(place.clone());
+                let jobs = &mut self.sink.out.jobs;
+                jobs.insert(flow.script.job.clone(), place.clone());
                 self.steps(flow, node);
             }
         }

@@ -1,7 +1,7 @@
 //! Proposes a contract: sources, classes, folding, order, conditions, names, text.
 
 use super::account::{Account, shorten};
-use super::check::{Check, Class, Condition, Uncovered};
+use super::check::{Check, Class, Condition, Key, Uncovered};
 use super::classify::classify;
 use super::found::{NotRead, Origin, Place, Reading, SourceCommand};
 use super::tree::Tree;
@@ -151,6 +151,8 @@ struct Maker {
     account: Account,
     /// The services that the commands of jobs start.
     served: BTreeMap<String, String>,
+    /// The jobs of which a command is a check or is named.
+    told: BTreeSet<String>,
     /// Source lines that were taken.
     taken: BTreeSet<(Place, String)>,
 }
@@ -165,6 +167,19 @@ impl Maker {
             }
         }
         self.account.not_read.extend(reading.not_read);
+        // Of others a command is named.
+        for (job, place) in reading
+            .jobs
+            .iter()
+            .filter(|(job, _)| !self.told.contains(*job))
+        {
+            let name = job.rsplit('/').next().unwrap_or(job);
+            self.account.not_read.push(NotRead {
+                place: place.clone(),
+                part: Some(format!("job `{name}`")),
+                why: "nothing in it is known to verify a change".to_owned(),
+            });
+        }
     }
 
     fn add(&mut self, tree: &Tree, found: &SourceCommand, depth: usize) {
@@ -174,6 +189,9 @@ impl Maker {
         if let (true, Some(job)) = (one.is_service, &found.job) {
             let text = shorten(&found.text);
             self.served.entry(job.clone()).or_insert(text);
+        }
+        if !matches!(one.class, Class::Silent | Class::Setup(_)) {
+            self.told.extend(found.job.clone());
         }
         let dir = one.found.dir.as_bytes();
         match &one.class {
@@ -227,6 +245,12 @@ impl Maker {
             words.any(|word| known("docs", word))
         };
         one.is_docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
+        if one.is_docs && one.verb == Kind::Compile && one.found.origin != Origin::Ci {
+            return self.leave(&one, "it only makes documentation, and CI does not run it");
+        }
+        if let Some(old) = self.all.iter().find(|old| is_cell(old, &one, tree)) {
+            one.key = old.key.clone();
+        }
         one.name = names::word(&one.name);
         one.is_uncounted &= one.verb == Kind::Test;
         one.condition = conditions::of(&one.found.paths, one.paths, tree);
@@ -296,6 +320,28 @@ impl Maker {
         account.close(&checks);
         Proposal::of(checks, account, title, tree)
     }
+}
+
+/// Whether two commands of a line differ in one word, which another cell of a matrix gave them: unless it names
+/// a part of the tree, they are the same work.
+fn is_cell(one: &Check, other: &Check, tree: &Tree) -> bool {
+    let key = |check: &Check| Key {
+        operands: Vec::new(),
+        ..check.key.clone()
+    };
+    let (own, others) = (&one.found.words, &other.found.words);
+    let mut pairs = own.iter().zip(others).filter(|(a, b)| a != b);
+    let is_part = |word: &String| {
+        let path = one.found.dir.join(word.as_bytes());
+        path.is_ok_and(|path| tree.files.contains(&path) || tree.has_folder(&path))
+    };
+    one.found.place == other.found.place
+        && own.len() == others.len()
+        && pairs
+            .next()
+            .is_some_and(|(a, b)| !is_part(a) && !is_part(b))
+        && pairs.next().is_none()
+        && key(one) == key(other)
 }
 
 /// Those that are kept, with the places of what they need, and the others.

@@ -99,6 +99,7 @@ impl Sink {
         };
         self.out.found.truncate(from);
         self.read.remove(job);
+        self.out.jobs.retain(|_, place| place != job);
         self.index.retain(|_, at| *at < from);
         Some(how)
     }
@@ -113,6 +114,8 @@ impl Sink {
         place_of: impl Fn(u32) -> Place,
     ) -> (Vec<usize>, Vec<(String, Value)>) {
         self.read.insert(part.clone());
+        let jobs = &mut self.out.jobs;
+        jobs.entry(script.job.clone()).or_insert(part.clone());
         self.spent = self.spent.saturating_add(text.len());
         if self.spent > MAX_TEXT {
             self.out

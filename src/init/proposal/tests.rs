@@ -195,6 +195,75 @@ fn variants_of_the_same_work_are_one_check() {
 }
 
 #[test]
+fn documentation_is_a_check_only_where_ci_makes_it() {
+    let makefile = "test:\n\tpytest\nhtml:\n\tsphinx-build . out\ndocs: html\n";
+    let files = [("Makefile", makefile)];
+    assert_eq!(checks(&files), ["test test: make test []"]);
+    let ci = workflow(&["make html"]);
+    let files = [("Makefile", makefile), (".github/workflows/ci.yml", &*ci)];
+    assert_eq!(checks(&files), ["compile html: make html []"]);
+}
+
+#[test]
+fn an_environment_with_a_version_that_a_shell_makes_is_one_check() {
+    let ci = workflow(&["tox -e \"ci-py${VERSION//.}\""]).replace(
+        "    steps:",
+        "    strategy: {matrix: {version: [\"3.9\", \"3.12\", \"3.10\"]}}\n    env: {VERSION: \"${{ matrix.version }}\"}\n    steps:",
+    );
+    let tox = "[tox]\nenvlist = ci-py{39,310,312},lint\n[testenv]\ncommands = pytest\n";
+    let (found, left) = proposed(&ci, &[("tox.ini", tox)]);
+    let want = "test ci-py312: tox -e ci-py312 []".to_owned();
+    assert_eq!((found, left), (vec![want.clone()], Vec::new()));
+    let piped = ci.replace("${VERSION//.}", "$(echo $VERSION | tr -d '.')");
+    assert_eq!(proposed(&piped, &[("tox.ini", tox)]).0, [&*want]);
+    let unknown = ci.replace(
+        "[\"3.9\", \"3.12\", \"3.10\"]",
+        "\"${{ fromJSON(needs.a.outputs.all) }}\"",
+    );
+    assert_eq!(proposed(&unknown, &[("tox.ini", tox)]).0, [want]);
+}
+
+#[test]
+fn cells_that_give_a_tool_another_word_are_one_check() {
+    let of = |values: &str| {
+        let text = workflow(&["bundle exec frob ${{ matrix.value }} --fast"]);
+        let matrix = format!("    strategy: {{matrix: {{value: [{values}]}}}}\n    steps:");
+        let files = [("tests/a.rb", ""), ("tests/b.rb", "")];
+        proposed(&text.replace("    steps:", &matrix), &files)
+            .0
+            .len()
+    };
+    assert_eq!(of("mysql, sqlite"), 1);
+    assert_eq!(of("tests/a.rb, tests/b.rb"), 2, "files of the tree");
+}
+
+#[test]
+fn a_job_of_which_nothing_is_taken_over_is_named() {
+    let job = |name: &str, steps: &str| format!("  {name}:\n    steps: [{steps}]\n");
+    let jobs = [
+        workflow(&["pytest"]),
+        job(
+            "changelog",
+            "{run: \"git diff --name-only origin/main | grep -q CHANGELOG\"}",
+        ),
+        job("pass", "{uses: actions/checkout@v4}, {run: exit 0}"),
+        job("unknown", "{run: frobnicate}"),
+    ];
+    let account = propose(
+        &Tree::of(&[(".github/workflows/ci.yml", &*jobs.concat())]),
+        "x",
+    )
+    .account;
+    let parts: Vec<_> = account
+        .not_read
+        .iter()
+        .filter_map(|one| one.part.clone())
+        .collect();
+    assert_eq!(parts, ["job `changelog`", "job `pass`"]);
+    assert!(account.left.iter().any(|left| left.text == "frobnicate"));
+}
+
+#[test]
 fn a_hook_that_starts_staged_hooks_is_replaced_by_them() {
     let manifest = r#"{"packageManager": "pnpm@9", "simple-git-hooks": {"pre-commit": "pnpm lint-staged"},
         "lint-staged": {"*.js": ["prettier --write", "git add"]}}"#;

@@ -184,15 +184,19 @@ impl Scope {
             return match outputs.find(|[program, _]| *program == inner) {
                 Some([_, "/"]) => Value::Known(self.up()),
                 Some([_, output]) => Value::Known(output.to_owned()),
-                None => Value::Unknown,
+                None => self.echoed(&inner).map_or(Value::Unknown, Value::Known),
             };
         }
         let inner = raw.strip_prefix('$').unwrap_or_default();
         let braces = || inner.strip_prefix('{')?.strip_suffix('}');
         let inner = braces().unwrap_or(inner);
         let name = name_of(inner);
+        let operator = inner.get(name.len()..).unwrap_or_default();
         match self.variables.get(name) {
-            // What an operator makes of it is not read.
+            Some(Value::Known(text)) if !operator.is_empty() => {
+                replaced(text, operator).map_or(Value::Unknown, Value::Known)
+            }
+            // What other operators make of it is not read.
             _ if name.is_empty() || name != inner => Value::Unknown,
             Some(value) => value.clone(),
             None if known("root-variables", name) => Value::Known(self.up()),
@@ -200,6 +204,20 @@ impl Scope {
             None if known("machine-variables", name) => Value::Unknown,
             None => Value::Unset,
         }
+    }
+
+    /// What `echo TEXT | tr -d CHARACTERS` prints.
+    fn echoed(&self, inner: &str) -> Option<String> {
+        let known = |word: &str| match self.joined(word.trim()) {
+            Value::Known(text) => Some(text),
+            _ => None,
+        };
+        let mut parts = inner.split('|').map(str::trim);
+        let text = known(parts.next()?.strip_prefix("echo ")?)?;
+        parts.try_fold(text, |text, part| {
+            let out = known(part.strip_prefix("tr -d ")?)?;
+            (!out.contains(['-', '['])).then(|| text.replace(|c| out.contains(c), ""))
+        })
     }
 
     /// The root of the repository, from the current folder.
@@ -210,6 +228,18 @@ impl Scope {
         let steps: Vec<&str> = self.dir.segments().map(|_| "..").collect();
         steps.join("/")
     }
+}
+
+/// A value with all that is (`//OLD/NEW`), or the first (`/OLD/NEW`), replaced, if the old text is plain.
+fn replaced(value: &str, operator: &str) -> Option<String> {
+    let rest = operator.strip_prefix('/')?;
+    let (most, rest) = match rest.strip_prefix('/') {
+        Some(rest) => (usize::MAX, rest),
+        None => (1, rest),
+    };
+    let (old, new) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_plain = !old.is_empty() && !rest.contains(|c: char| "*?[$`'\"\\#%".contains(c));
+    is_plain.then(|| value.replacen(old, new, most))
 }
 
 /// The text of `$(…)` or backquotes.

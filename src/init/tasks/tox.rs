@@ -228,21 +228,30 @@ pub(crate) fn started(all: &[Task], words: &[String], env: &BTreeMap<String, Str
     chosen.iter().map(task).collect()
 }
 
-/// The words of a command with a part of an environment that only CI knows: it is the Python that is
-/// there, where a default environment has the other factors.
+/// The words of a command with a part of an environment that only CI knows: the Python that is there, where a
+/// default environment has the other factors, else the newest version that an environment has there.
 pub(crate) fn resolved(all: &[Task], words: &[String], unknown: &str) -> Option<Vec<String>> {
     let value = option(words, &["-e", "--env", "-f"]).filter(|value| value.contains(unknown))?;
-    let value = value.replace(unknown, "py");
-    let has =
-        |name: &String, factor: &str| factor == "py" || name.split('-').any(|own| own == factor);
+    let has = |name: &str, factor: &str| name.split('-').any(|own| own == factor);
     let mut default = all.last()?.needs.iter();
-    default.find(|name| value.split('-').all(|factor| has(name, factor)))?;
-    // Factors select several environments, and that Python none of those with a version.
-    let known = |word: &String| match &**word {
-        "-f" => "-e".to_owned(),
-        word => word.replace(unknown, "py"),
+    let with_py = value.replace(unknown, "py");
+    let is_there = default.any(|name| with_py.split('-').all(|one| one == "py" || has(name, one)));
+    let (before, after) = value.split_once(unknown)?;
+    let version = |task: &Task| -> Option<(Vec<u32>, String)> {
+        let version = task.name.strip_prefix(before)?.strip_suffix(after)?;
+        let numbers: Result<_, _> = version.split('.').map(str::parse).collect();
+        Some((numbers.ok()?, version.to_owned()))
     };
-    let words: Vec<String> = words.iter().map(known).collect();
+    let known = match is_there {
+        true => "py".to_owned(),
+        false => all.iter().filter_map(version).max()?.1,
+    };
+    // Factors select several environments, and that Python none of those with a version.
+    let resolved = |word: &String| match &**word {
+        "-f" => "-e".to_owned(),
+        word => word.replace(unknown, &known),
+    };
+    let words: Vec<String> = words.iter().map(resolved).collect();
     let is_known = |word: &String| !word.contains('$');
     words.iter().all(is_known).then_some(words)
 }
