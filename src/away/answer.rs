@@ -1,6 +1,6 @@
 //! The answer to an order, and when it counts.
 
-use super::order::{Order, VERSION};
+use super::order::{Head, Order, VERSION};
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::{Digest, to_canonical};
 use vplan_base::path::RepoPath;
@@ -90,11 +90,6 @@ impl StepAnswer {
     /// # Errors
     /// Why it does not count.
     pub fn decode_named(bytes: &[u8], order: &Order, digest: &Digest) -> Result<Self, NoAnswer> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-            vplan: String,
-        }
         let damaged = |error: serde_json::Error| NoAnswer::Damaged(error.to_string());
         let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
         if head.version != VERSION || head.vplan != order.vplan {

@@ -78,27 +78,26 @@ pub enum NoOrder {
     Version(String),
 }
 
+/// What an order and an answer say of themselves in every version.
+#[derive(Deserialize)]
+pub(crate) struct Head {
+    pub version: u32,
+    pub vplan: String,
+}
+
 impl Order {
     /// Makes the order of a try.
     #[must_use]
     pub fn new(step: &Step, terms: Terms) -> Self {
-        let Terms {
-            files,
-            limit_ms,
-            max_output,
-            nonce,
-            plan,
-            variables,
-        } = terms;
         Self {
-            files: files.into_iter().collect(),
+            files: terms.files.into_iter().collect(),
             judging: JUDGING,
-            limit_ms: limit_ms.max(1),
-            max_output,
-            nonce: data_encoding::HEXLOWER.encode(&nonce),
-            plan,
-            step: step.alone(limit_ms),
-            variables,
+            limit_ms: terms.limit_ms.max(1),
+            max_output: terms.max_output,
+            nonce: data_encoding::HEXLOWER.encode(&terms.nonce),
+            plan: terms.plan,
+            step: step.alone(terms.limit_ms),
+            variables: terms.variables,
             version: VERSION,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -115,11 +114,6 @@ impl Order {
     /// # Errors
     /// Why it is not an order, or not one for this vplan.
     pub fn decode(bytes: &[u8]) -> Result<Self, NoOrder> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-            vplan: String,
-        }
         let damaged = |error: serde_json::Error| NoOrder::Damaged(error.to_string());
         let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
         if head.version != VERSION || head.vplan != env!("CARGO_PKG_VERSION") {
@@ -129,11 +123,8 @@ impl Order {
         if order.judging != JUDGING {
             return Err(NoOrder::Version(order.vplan));
         }
-        let is_command = order
-            .step
-            .argv
-            .as_ref()
-            .is_some_and(|argv| !argv.is_empty());
+        let argv = order.step.argv.as_ref();
+        let is_command = argv.is_some_and(|argv| !argv.is_empty());
         if !is_command || order.nonce.len() != 32 || order.limit_ms == 0 {
             let message = "its step is no command, or its nonce or its limit is none".to_owned();
             return Err(NoOrder::Damaged(message));
