@@ -57,7 +57,11 @@ pub use vplan_cli as cli;
 pub use vplan_contract as contract;
 #[cfg(feature = "cli")]
 pub use vplan_emit as emit;
-pub use vplan_engine as engine;
+/// The use cases, with the functions that begin them.
+pub mod engine {
+    pub use vplan_engine::*;
+    pub use vplan_engine::{fix::fix, repair_loop::repair_loop, verify::verify};
+}
 pub use vplan_front as front;
 pub use vplan_init as init;
 pub use vplan_lang as lang;

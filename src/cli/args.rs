@@ -12,6 +12,7 @@ use vplan_base::vocabulary::Exit;
 use vplan_check::confine::{NetworkUse, SandboxLevel};
 use vplan_engine::Engine;
 use vplan_engine::request::{Allowed, SandboxMissing};
+use vplan_ledger::Status;
 use vplan_plan::audit::FindingKind;
 use vplan_plan::request::{Mode, Risk};
 use vplan_plan::shard::{MOST, Shard};
@@ -488,16 +489,16 @@ pub struct Run {
     pub reports: super::reports::Reports,
     /// Whether earlier results are used.
     #[command(flatten)]
-    pub reuse: super::reuse::Reuse,
+    pub reuse: super::servers::Reuse,
     /// Where steps are executed.
     #[command(flatten)]
-    pub remote: super::remote::Remote,
+    pub remote: super::servers::Remote,
     /// By which servers and this machine know each other.
     #[command(flatten)]
-    pub tls: super::tls::Tls,
+    pub tls: super::servers::Tls,
     /// The subject of this round, and its status.
     #[command(flatten)]
-    pub round: super::round::Round,
+    pub round: Round,
     /// Accept the contract with this digest although it asks for less than the one at the base;
     /// the answer still says so. In `loop`, without a digest: go on when a fixer changes the
     /// contract, what it imports, or its lock; one that asks for less is no pass.
@@ -804,3 +805,29 @@ pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
             .ok_or_else(|| format!("expected a number from 1 to {}, or `auto`", Jobs::MOST)),
     }
 }
+
+/// Flags of `run`.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Round")]
+pub struct Round {
+    /// The subject of the work: a task, a milestone.
+    ///
+    /// The round is recorded, and the decision is about all rounds so far; see `vplan help rounds`.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["attempt", "shard"])]
+    pub subject: Option<String>,
+    /// The caller's status of the round. Without it a pass says that the work is done.
+    #[arg(long, value_name = "STATUS", requires = "subject", value_parser = one_of(STATUSES))]
+    pub status: Option<Status>,
+}
+
+/// The statuses of a round that a caller may report.
+pub(super) const STATUSES: &Words<Status> = &[
+    ("done", "The work is done", Status::Done),
+    ("continue", "There is more to do", Status::Continue),
+    (
+        "rotate",
+        "There is more to do, for another worker",
+        Status::Rotate,
+    ),
+    ("stuck", "It does not go on without a person", Status::Stuck),
+];

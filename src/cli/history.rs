@@ -8,7 +8,6 @@ use vplan_base::nearest::suggest;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_engine::Failure;
-use vplan_engine::tree_status::unreadable;
 use vplan_repo::load::Site;
 use vplan_run::past::{State, Summary, find, short};
 use vplan_run::verdict::Verdict;
@@ -31,16 +30,13 @@ pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so 
 /// They cannot be looked at: exit 5, or 2 for a directory that was named.
 pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failure> {
     let site = global.engine().locate()?;
-    let history = History::open(&site.root, records.records.as_deref()).map_err(|error| {
-        let exit = if records.records.is_some() {
-            Exit::Usage
-        } else {
-            Exit::Setup
-        };
-        Failure {
-            exit,
-            ..unreadable(&error)
-        }
+    let history = History::open(&site.root, records.records.as_deref());
+    let history = history.map_err(|error| match records.records {
+        Some(_) => Failure {
+            exit: Exit::Usage,
+            ..error.into()
+        },
+        None => error.into(),
     })?;
     Ok((site, history))
 }
@@ -50,7 +46,7 @@ pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failu
 /// # Errors
 /// They cannot be listed: exit 5.
 pub fn ids(history: &History) -> Result<Vec<String>, Failure> {
-    history.ids().map_err(|e| unreadable(&e))
+    Ok(history.ids()?)
 }
 
 /// Finds the run that the user names.

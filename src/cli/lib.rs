@@ -13,15 +13,12 @@ mod outputs;
 mod overview;
 mod page;
 mod progress;
-mod remote;
 pub mod render;
 mod reports;
 mod request;
-mod reuse;
-mod round;
 mod screen;
+mod servers;
 mod terminal;
-mod tls;
 mod value;
 
 use clap::ColorChoice;
@@ -31,13 +28,9 @@ use std::process::ExitCode;
 use terminal::Terminal;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::framed;
-use vplan_engine::Failure;
-use vplan_engine::failure::load_failed;
-use vplan_engine::staged;
-use vplan_os::completing;
-use vplan_os::own_program;
+use vplan_engine::{Failure, staged};
 use vplan_os::process::survive_file_limits;
-use vplan_os::view;
+use vplan_os::{completing, own_program, view};
 use vplan_repo::load;
 
 /// Runs vplan for a command line and returns its exit code.
@@ -94,11 +87,11 @@ fn enter(line: &CommandLine) -> Result<Option<Failure>, Failure> {
     let Some(dir) = &line.global.directory else {
         return Ok(None);
     };
-    match (load::enter(dir).map_err(load_failed), &line.command) {
+    match (load::enter(dir), &line.command) {
         (Ok(()), _) => Ok(None),
         // A session whose repository was moved or removed is answered all the same.
-        (Err(failure), Command::Hook(_)) => Ok(Some(failure)),
-        (Err(failure), _) => Err(failure),
+        (Err(error), Command::Hook(_)) => Ok(Some(error.into())),
+        (Err(error), _) => Err(error.into()),
     }
 }
 

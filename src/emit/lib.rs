@@ -7,11 +7,8 @@
 
 #![forbid(unsafe_code)]
 
-mod github;
-mod gitlab;
 pub mod options;
-mod slurm;
-mod template;
+mod systems;
 
 use options::{EmitOptions, Target};
 
@@ -24,14 +21,10 @@ const SHELL: &str = "#!/usr/bin/env bash\n";
 #[must_use]
 pub fn text(options: &EmitOptions) -> String {
     let made_by = format!("{MADE_BY}{}\n", options.words());
-    let (head, template, own) = match options.target() {
-        Target::Github => (made_by, github::TEMPLATE, github::values(options)),
-        Target::Gitlab => (made_by, gitlab::TEMPLATE, gitlab::values(options)),
-        Target::Slurm => (
-            SHELL.to_owned() + &made_by,
-            slurm::TEMPLATE,
-            slurm::values(options),
-        ),
+    let (head, (template, own)) = match options.target {
+        Target::Github => (made_by, systems::github(options)),
+        Target::Gitlab => (made_by, systems::gitlab(options)),
+        Target::Slurm => (SHELL.to_owned() + &made_by, systems::slurm(options)),
     };
     let values = own.into_iter().chain([
         ("plan", options.of_plan()),

@@ -119,11 +119,11 @@ pub struct EmitRequest<'a> {
 /// Options that fit their target. Only [`EmitOptions::new`] makes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmitOptions {
-    target: Target,
-    shards: Shards,
-    base_from: BaseFrom,
+    pub(crate) target: Target,
+    pub(crate) shards: Shards,
+    pub(crate) base_from: BaseFrom,
     contract: Option<String>,
-    image: Option<String>,
+    pub(crate) image: Option<String>,
     program: ProgramFrom,
     require: Option<LeastCoverage>,
     sbatch_args: Vec<String>,
@@ -153,29 +153,20 @@ impl EmitOptions {
     /// An option that the target does not have, a number of shards that it does not take, a text
     /// with characters that are not allowed.
     pub fn new(target: Target, asked: &EmitRequest<'_>) -> Result<Self, OptionError> {
-        let word = target.word();
-        let is_slurm = target == Target::Slurm;
-        for (is_asked, flag, of) in [
-            (
-                is_slurm && asked.image.is_some(),
-                "--image",
+        let (of, flags): (_, &[_]) = match target {
+            Target::Slurm => (
                 "GitHub and GitLab",
+                &[
+                    (asked.image.is_some(), "--image"),
+                    (asked.program.is_some(), "--program"),
+                ],
             ),
-            (
-                is_slurm && asked.program.is_some(),
-                "--program",
-                "GitHub and GitLab",
-            ),
-            (
-                !is_slurm && asked.sbatch_args.is_some(),
-                "--sbatch-args",
-                "Slurm",
-            ),
-        ] {
-            if is_asked {
-                let message = format!("`{flag}` is for {of}, and has no effect for `{word}`");
-                return wrong(message, format!("leave `{flag}` out"));
-            }
+            _ => ("Slurm", &[(asked.sbatch_args.is_some(), "--sbatch-args")]),
+        };
+        if let Some((_, flag)) = flags.iter().find(|(is_asked, _)| *is_asked) {
+            let word = target.word();
+            let message = format!("`{flag}` is for {of}, and has no effect for `{word}`");
+            return wrong(message, format!("leave `{flag}` out"));
         }
         Ok(Self {
             target,
@@ -192,45 +183,18 @@ impl EmitOptions {
         })
     }
 
-    /// Returns the system that the file is for.
-    #[must_use]
-    pub fn target(&self) -> Target {
-        self.target
-    }
-
-    /// Returns the number of shards.
-    #[must_use]
-    pub fn shards(&self) -> Shards {
-        self.shards
-    }
-
-    /// Returns the source of the base revision.
-    #[must_use]
-    pub fn base_from(&self) -> &BaseFrom {
-        &self.base_from
-    }
-
-    /// Returns the image in which the jobs run.
-    #[must_use]
-    pub fn image(&self) -> Option<&str> {
-        self.image.as_deref()
-    }
-
     /// Whether the first job builds vplan.
-    #[must_use]
-    pub fn builds(&self) -> bool {
+    pub(crate) fn builds(&self) -> bool {
         self.program == ProgramFrom::Build
     }
 
     /// Returns the words for `sbatch`, in a line.
-    #[must_use]
-    pub fn sbatch_args(&self) -> String {
+    pub(crate) fn sbatch_args(&self) -> String {
         self.sbatch_args.join(" ")
     }
 
     /// Returns the arguments of `vplan plan` that select the change, each after a blank.
-    #[must_use]
-    pub fn of_plan(&self) -> String {
+    pub(crate) fn of_plan(&self) -> String {
         let base = match &self.base_from {
             BaseFrom::Auto => " --base auto".to_owned(),
             BaseFrom::Default => String::new(),
@@ -241,15 +205,13 @@ impl EmitOptions {
     }
 
     /// Returns the argument that names the contract, after a blank.
-    #[must_use]
-    pub fn of_contract(&self) -> String {
+    pub(crate) fn of_contract(&self) -> String {
         let contract = self.contract.as_ref();
         contract.map_or(String::new(), |path| format!(" --contract={path}"))
     }
 
     /// Returns the words of `vplan plan` that divide a plan.
-    #[must_use]
-    pub fn of_division(&self) -> String {
+    pub(crate) fn of_division(&self) -> String {
         match self.shards {
             Shards::Auto => format!("--divide {AUTO_MOST} --target {AUTO_TARGET}"),
             Shards::Fixed(count) => format!("--divide {count}"),
@@ -257,7 +219,6 @@ impl EmitOptions {
     }
 
     /// Returns the arguments of `vplan merge` for the coverage of a pass, after a blank.
-    #[must_use]
     pub(crate) fn of_verdict(&self) -> &'static str {
         match self.require {
             None => "",

@@ -1,11 +1,9 @@
 //! Addresses of servers on other machines.
 
-use super::failure::Failure;
 use super::request::TlsFiles;
+use crate::{Failure, Site, visible, visible_path};
 use std::path::Path;
-use vplan_base::word::{visible, visible_path};
 use vplan_os::files::read_plain;
-use vplan_repo::load::Site;
 use vplan_store::grpc::{RemoteAddress, Tls};
 
 /// Size limit of a file of headers, certificates or a key, in bytes.

@@ -1,12 +1,13 @@
 //! Writes the changes that an audit proposes into a contract.
 
+use crate::Contract;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::setting::Row;
 use vplan_base::source::Source;
 use vplan_base::span::{SourceId, Span};
 use vplan_base::word::quote_literal;
-use vplan_contract::{CheckIndex, Contract};
+use vplan_contract::CheckIndex;
 use vplan_lang::ast::{Body, Node, Value};
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::{Caps, parse};

@@ -2,42 +2,36 @@
 //! fix the contract.
 
 use super::amend::amend;
-use super::failure::{Failure, invalid, load_failed};
-use super::open::Session;
-use super::place::Engine;
-use super::request::VerifyRequest;
-use super::tree_status::unreadable;
+use super::failure::valid;
 use super::verify::{Caller, Verified, verify};
+use crate::{
+    ChangeSet, ChangeSource, Contract, ContractRequest, Engine, Facts, Failure, Git, History,
+    Loaded, Plan, RepoPath, Root, Session, Site, VerifyRequest, visible,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use vplan_base::change::ChangeSet;
-use vplan_base::path::RepoPath;
 use vplan_base::source::Source;
-use vplan_base::word::{Word, visible};
+use vplan_base::word::Word;
 use vplan_check::confine::SandboxLevel;
 use vplan_check::observed::Observed;
 use vplan_contract::condition::holds;
-use vplan_contract::{Check, Condition, Contract, Sought};
-use vplan_git::{Git, environment};
+use vplan_contract::{Check, Condition, Sought};
+use vplan_git::environment;
 use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::rewrite::Editable;
 use vplan_os::outside::Outside;
-use vplan_os::process::program::Root;
+use vplan_plan::MAY_CHANGE;
 use vplan_plan::audit::findings::ObservedFindings;
 use vplan_plan::audit::matrix::{Matrix, matrix};
 use vplan_plan::audit::{Audited, ObservedRun, Subject, audit};
 use vplan_plan::diff::contracts::{Side, compare};
 use vplan_plan::diff::{Class, Difference};
-use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::facts::{Certainty, FactAnswer, Question};
 use vplan_plan::request::Selector;
-use vplan_plan::{MAY_CHANGE, Plan};
-use vplan_repo::changes::ChangeSource;
 use vplan_repo::facts::{self, Ground};
-use vplan_repo::load::{ContractRequest, LoadError, Loaded, Site};
 use vplan_reuse::decide::Use;
-use vplan_store::history::History;
 
 /// Search limit: the number of newest runs that are examined.
 const LOOKED_AT: usize = 200;
@@ -66,6 +60,7 @@ pub struct AuditedContract {
     pub runs: Vec<String>,
     /// The run that was made for it.
     pub verified: Option<Verified>,
+    contract: Contract,
     site: Site,
 }
 
@@ -91,24 +86,21 @@ impl Engine<'_> {
     ) -> Result<AuditedContract, Failure> {
         let site = self.locate()?;
         usable_git(&site)?;
-        let loaded = self.load_contract(&site)?;
-        let Some(contract) = &loaded.contract else {
-            return Err(invalid(loaded));
-        };
+        let (contract, loaded) = self.valid_contract(&site)?;
         let verified = match asked.from_records {
             true => None,
-            false => Some(verify(self, &observing(asked, contract, &site), caller)?),
+            false => Some(verify(self, &observing(asked, &contract, &site), caller)?),
         };
-        let history = History::open(&site.home, asked.verify.records.as_deref());
-        let history = history.map_err(|e| unreadable(&e))?;
+        let history = History::open(&site.home, asked.verify.records.as_deref())?;
         let recorded = match &verified {
             Some(verified) => vec![recorded(&history, &verified.report.run_id)?],
             None => all_recorded(&history, &loaded.path.to_string())?,
         };
-        let audited = self.hold(&site, contract, &recorded, audit)?;
+        let audited = self.hold(&site, &contract, &recorded, audit)?;
         let runs = recorded.into_iter().map(|run| run.id).collect();
         Ok(AuditedContract {
             audited,
+            contract,
             loaded,
             runs,
             verified,
@@ -129,8 +121,7 @@ impl Engine<'_> {
             return ObservedFindings::unknown(why, denied);
         };
         let audited = || {
-            let records = asked.records.as_deref();
-            let history = History::open(&session.site.home, records).map_err(|e| unreadable(&e))?;
+            let history = History::open(&session.site.home, asked.records.as_deref())?;
             let run = recorded(&history, run)?;
             let hidden = session.hidden_reads(&run.plan, &run.steps);
             let audited = self.hold(&session.site, contract, &[run], audit)?;
@@ -176,10 +167,8 @@ impl Engine<'_> {
         look: impl FnOnce(&Subject<'_>) -> T,
     ) -> Result<T, Failure> {
         let git = usable_git(site)?;
-        let unknown = |error| load_failed(LoadError::Git(error));
-        let tracked = git.tracked().map_err(unknown)?;
-        let ignored = git.ignored().map_err(unknown)?;
-        let rules = git.ignore_rules().map_err(unknown)?;
+        let (tracked, ignored) = (git.tracked()?, git.ignored()?);
+        let rules = git.ignore_rules()?;
         let is_hidden = |path: &RepoPath| {
             let mut around = path.ancestors().into_iter().chain([path.clone()]);
             around.any(|path| ignored.binary_search(&path).is_ok())
@@ -217,9 +206,6 @@ impl Engine<'_> {
     /// # Errors
     /// A contract that cannot be changed, or written.
     pub fn mend(&self, found: &AuditedContract) -> Result<Option<Mended>, Failure> {
-        let Some(contract) = &found.loaded.contract else {
-            return Ok(None);
-        };
         let findings = found.audited.findings.iter();
         let amendments: Vec<_> = findings.filter_map(|f| f.amendment.as_ref()).collect();
         if amendments.is_empty() {
@@ -235,11 +221,11 @@ impl Engine<'_> {
         let text = std::str::from_utf8(file.bytes()).map_err(|e| cannot(e.to_string()))?;
         let name = found.loaded.path.to_string();
         let source = Source::new(&name, text);
-        let new = amend(&source, contract, &amendments).map_err(cannot)?;
+        let new = amend(&source, &found.contract, &amendments).map_err(cannot)?;
         if new.as_bytes() == file.bytes() {
             return Ok(None);
         }
-        self.is_as_strong(found, contract, &new)
+        self.is_as_strong(found, &new)
             .map_err(|failure| cannot(failure.message))?;
         Ok(Some(Mended {
             old: text.to_owned(),
@@ -252,22 +238,14 @@ impl Engine<'_> {
 
 impl Engine<'_> {
     /// Checks that a fixed contract is valid, and not weaker than before.
-    fn is_as_strong(
-        &self,
-        found: &AuditedContract,
-        before: &Contract,
-        text: &str,
-    ) -> Result<(), Failure> {
+    fn is_as_strong(&self, found: &AuditedContract, text: &str) -> Result<(), Failure> {
         let wanted = ContractRequest {
             text: Some(text),
             ..self.contract_request(None, None)
         };
-        let loaded = self.load(&found.site, &wanted)?.map_err(load_failed)?;
-        let Some(contract) = &loaded.contract else {
-            return Err(invalid(loaded));
-        };
-        let older = Side::new(before, &found.loaded.sources);
-        let newer = Side::new(contract, &loaded.sources);
+        let (contract, loaded) = valid(self.load(&found.site, &wanted)??)?;
+        let older = Side::new(&found.contract, &found.loaded.sources);
+        let newer = Side::new(&contract, &loaded.sources);
         let mut differences = compare(&older, &newer, &[]).differences.into_iter();
         // A confined check may get files that it needs and could not read, or could not write where
         // git ignores everything.
@@ -409,7 +387,7 @@ fn observed(history: &History, id: &str, plan: &Plan) -> BTreeMap<String, Observ
 
 /// Returns the observed runs of a contract, newest first.
 fn all_recorded(history: &History, contract: &str) -> Result<Vec<Recorded>, Failure> {
-    let ids = history.ids().map_err(|e| unreadable(&e))?;
+    let ids = history.ids()?;
     let runs = ids
         .iter()
         .take(LOOKED_AT)

@@ -2,22 +2,17 @@
 
 #[cfg(feature = "remote")]
 use super::address::{AddressFlags, remote};
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
 use super::request::RemoteRequest;
+use crate::{Engine, Failure, Plan, Root, Session, visible, visible_path};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "remote")]
 use std::time::Duration;
 use vplan_away::seat::{Why, seats};
-use vplan_base::word::{visible, visible_path};
 use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::is_program;
 use vplan_os::own_program::program;
-use vplan_os::process::program::Root;
-use vplan_plan::Plan;
 use vplan_runner::away::{Away, FolderTransport, Transport};
 #[cfg(feature = "remote")]
 use vplan_runner::away::{ReapiSettings, ReapiTransport, Unusable};

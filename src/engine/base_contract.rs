@@ -2,34 +2,27 @@
 //! contract that it is verified against.
 
 use super::continuation::accepted_by;
-use super::failure::Failure;
-use super::failure::invalid;
+use super::failure::valid;
 use super::judge_commit::Judge;
-use super::open::Session;
-use super::place::Engine;
-use super::request::{Allowed, VerifyRequest};
+use super::request::Allowed;
 use super::subject::{RoundRequirements, named};
+use crate::{
+    Caveat, Code, Contract, ContractRequest, Digest, Effect, Engine, Exit, Facts, Failure, Git,
+    LoadError, Oid, Plan, RepoPath, Session, VerifyRequest, visible,
+};
 use std::path::Path;
-use vplan_base::canon::Digest;
-use vplan_base::path::RepoPath;
+use vplan_base::diagnostic::Severity;
 use vplan_base::source::Sources;
-use vplan_base::word::visible;
-use vplan_contract::Contract;
-use vplan_git::Git;
-use vplan_git::object::Oid;
+use vplan_base::word::text_if;
 use vplan_ledger::Ledger;
-use vplan_plan::Plan;
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
-use vplan_plan::facts::Facts;
 use vplan_plan::frame::without_contract;
-use vplan_plan::request::{ChangedIn, Mode};
+use vplan_plan::request::Mode;
 use vplan_repo::changes::base::Unrelated;
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_repo::load::{ContractRequest, DEFAULT_CONTRACT, LoadError, Loaded};
+use vplan_repo::load::DEFAULT_CONTRACT;
 use vplan_repo::lockfile;
-use vplan_repo::since::Since;
 
 /// Maximum number of weakenings that a message lists.
 const SAID: usize = 3;
@@ -107,16 +100,14 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
     };
     let default = RepoPath::from_exact(DEFAULT_CONTRACT.as_bytes())
         .filter(|path| *path != session.contract_path);
-    let (own, mut found) = comparison.own(default.is_some());
+    let (is_missing, mut found) = comparison.own(default.is_some());
     found.extend(unrelated);
     if let Some(default) = default {
         // If the base has a contract at this path, the caller chose it: a repository can have
         // several.
-        let by_choice = own != Own::Missing && terms.effect < Effect::Incomplete;
-        let effect = if by_choice {
-            Effect::Note
-        } else {
-            terms.effect
+        let effect = match terms.effect {
+            effect if is_missing || effect >= Effect::Incomplete => effect,
+            _ => Effect::Note,
         };
         found.extend(comparison.default(&default, effect));
     }
@@ -141,11 +132,9 @@ pub fn of_run(
         Some(Allowed::Contract(digest)) => accepted.push(digest.clone()),
         Some(Allowed::Any) if !is_loop => {
             let message = "`--allow-contract-change` names no contract";
-            return Err(
-                Failure::usage("vplan::usage::contract_change", message).help(
-                    "`--allow-contract-change=sha256:…`, with the digest that `vplan check` prints",
-                ),
-            );
+            let help =
+                "`--allow-contract-change=sha256:…`, with the digest that `vplan check` prints";
+            return Err(Failure::usage("vplan::usage::contract_change", message).help(help));
         }
         Some(Allowed::Any) | None => {}
     }
@@ -156,14 +145,11 @@ pub fn of_run(
             accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
         }
     }
-    let is_round = subject.is_some() || is_loop;
-    let effect = if is_round {
-        Effect::Incomplete
-    } else {
-        Effect::Narrows
-    };
     let terms = Terms {
-        effect,
+        effect: match subject.is_some() || is_loop {
+            true => Effect::Incomplete,
+            false => Effect::Narrows,
+        },
         accepted: &accepted,
         subject,
         present: requirements.and_then(|held| held.present.as_ref()),
@@ -183,26 +169,17 @@ pub(crate) fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
 
 /// Puts the caveats into a plan, in place of those of an earlier comparison.
 pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
-    plan.caveats.retain(|c| {
-        !matches!(
-            c.code,
-            Code::BaseContractMissing
-                | Code::BaseContractUnreadable
-                | Code::ContractWeakened
-                | Code::NoCommonAncestor
-        )
-    });
+    const CODES: [Code; 4] = [
+        Code::BaseContractMissing,
+        Code::BaseContractUnreadable,
+        Code::ContractWeakened,
+        Code::NoCommonAncestor,
+    ];
+    plan.caveats.retain(|c| !CODES.contains(&c.code));
     plan.caveats.extend(found);
 }
 
 /// The result of the comparison with the base's contract at the same path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Own {
-    /// It exists, and its state is known.
-    There,
-    /// The base has no contract at this path.
-    Missing,
-}
 
 /// The contract that the base has at a path.
 enum Then {
@@ -221,16 +198,16 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     /// Compares with the contract of the base at the same path.
-    fn own(&self, is_chosen: bool) -> (Own, Vec<Caveat>) {
+    fn own(&self, is_chosen: bool) -> (bool, Vec<Caveat>) {
         if self.is_same() {
-            return (Own::There, Vec::new());
+            return (false, Vec::new());
         }
-        match self.then(self.engine.contract) {
+        match self.read_at(self.base, self.engine.contract) {
             Then::Contract(contract, sources) => {
                 let found = self.compare(&contract, &sources, None, self.terms.effect);
-                (Own::There, found.into_iter().collect())
+                (false, found.into_iter().collect())
             }
-            Then::Unreadable(why) => (Own::There, vec![self.unreadable(&why, self.terms.effect)]),
+            Then::Unreadable(why) => (false, vec![self.unreadable(&why, self.terms.effect)]),
             Then::Missing if is_chosen || self.terms.effect == Effect::Incomplete => {
                 let path = &self.session.contract_path;
                 let message = format!(
@@ -238,9 +215,9 @@ impl Comparison<'_> {
                     self.base.short()
                 );
                 let caveat = Caveat::new(Code::BaseContractMissing, Effect::Note, message);
-                (Own::Missing, vec![caveat])
+                (true, vec![caveat])
             }
-            Then::Missing => (Own::Missing, Vec::new()),
+            Then::Missing => (true, Vec::new()),
         }
     }
 
@@ -252,7 +229,7 @@ impl Comparison<'_> {
         if !is_here && self.is_unchanged(std::slice::from_ref(path)) == Some(true) {
             return None;
         }
-        match self.then(None) {
+        match self.read_at(self.base, None) {
             Then::Contract(contract, sources) => {
                 self.compare(&contract, &sources, Some(path), effect)
             }
@@ -290,31 +267,22 @@ impl Comparison<'_> {
     }
 
     fn is_unchanged(&self, paths: &[RepoPath]) -> Option<bool> {
-        let gathered = &self.session.gathered;
-        let is_whole = gathered.place == Some(ChangedIn::WorkTree)
-            && gathered.base.as_ref() == Some(self.base);
-        let changes = is_whole.then_some(&gathered.changes);
+        let session = self.session;
         // A list of names that contains the contract is reason enough to compare.
-        let is_named = || paths.iter().any(|path| gathered.changes.contains(path));
-        let state = if changes.is_none() {
-            self.engine.kept_state(&self.session.site).ok().flatten()
-        } else {
-            None
+        let is_named = || {
+            paths
+                .iter()
+                .any(|path| session.gathered.changes.contains(path))
         };
-        let since = Since {
-            root: &self.session.site.root,
-            git: self.git,
-            commit: self.base,
-            changes,
-            state: state.as_ref(),
-        };
-        since.is_same(paths, self.terms.may_ask || is_named())
+        session.is_same(
+            self.engine,
+            self.base,
+            paths,
+            self.terms.may_ask || is_named(),
+        )
     }
 
     /// Reads the contract at the base.
-    fn then(&self, contract: Option<&Path>) -> Then {
-        self.read_at(self.base, contract)
-    }
 
     fn read_at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
         // The empty tree is the base of unrelated histories.
@@ -329,21 +297,20 @@ impl Comparison<'_> {
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
         match self.engine.load(&self.session.site, &wanted) {
             Err(failure) => failed(failure),
-            Ok(Err(LoadError::MissingIn { path, .. })) => match self
-                .git
-                .submodule_around(commit, &path)
-            {
-                Ok(None) => Then::Missing,
-                Ok(Some(module)) => Then::Unreadable(format!("`{module}` is a submodule there")),
-                Err(error) => Then::Unreadable(error.to_string()),
-            },
+            Ok(Err(LoadError::MissingIn { path, .. })) => {
+                match self.git.submodule_around(commit, &path) {
+                    Ok(None) => Then::Missing,
+                    Ok(Some(module)) => {
+                        Then::Unreadable(format!("`{module}` is a submodule there"))
+                    }
+                    Err(error) => Then::Unreadable(error.to_string()),
+                }
+            }
             Ok(Err(error)) => Then::Unreadable(error.to_string()),
-            Ok(Ok(Loaded {
-                contract: Some(contract),
-                sources,
-                ..
-            })) => Then::Contract(Box::new(contract), sources),
-            Ok(Ok(loaded)) => failed(invalid(loaded)),
+            Ok(Ok(loaded)) => match valid(loaded) {
+                Ok((contract, loaded)) => Then::Contract(Box::new(contract), loaded.sources),
+                Err(failure) => failed(failure),
+            },
         }
     }
 
@@ -356,24 +323,18 @@ impl Comparison<'_> {
         effect: Effect,
     ) -> Option<Caveat> {
         let session = self.session;
-        if session
-            .contract()
-            .is_some_and(|now| now.identity() == then.identity())
-        {
+        let now = session.contract();
+        if now.is_some_and(|now| now.identity() == then.identity()) {
             return None;
         }
-        let (nothing, none) = (
-            Contract {
-                path: session.contract_path.to_string(),
-                ..without_contract()
-            },
-            Sources::default(),
-        );
+        let none = Sources::default();
+        let nothing = Contract {
+            path: session.contract_path.to_string(),
+            ..without_contract()
+        };
         let old = Side::new(then, sources);
-        let new = Side::new(
-            session.contract().unwrap_or(&nothing),
-            session.loaded.as_ref().map_or(&none, |l| &l.sources),
-        );
+        let sources = session.loaded.as_ref().map_or(&none, |l| &l.sources);
+        let new = Side::new(now.unwrap_or(&nothing), sources);
         let request = as_of(&session.request, &old, &new);
         if asks_nothing(&session.request, &request) {
             return None;
@@ -386,27 +347,13 @@ impl Comparison<'_> {
             Ok(plans) => plans,
             // The request fits the present contract; otherwise there is no plan to compare.
             Err(failure) => {
-                return Some(self.unreadable(
-                    &format!("it cannot be asked the same: {}", reason(failure)),
-                    effect,
-                ));
+                let why = format!("it cannot be asked the same: {}", reason(failure));
+                return Some(self.unreadable(&why, effect));
             }
         };
-        let found = weaker(
-            &PlannedSide {
-                side: old,
-                plan: &before,
-            },
-            &PlannedSide {
-                side: new,
-                plan: &now,
-            },
-        );
-        if found.is_empty() {
-            None
-        } else {
-            Some(self.weakened(&found, default, effect))
-        }
+        let planned = |side, plan| PlannedSide { side, plan };
+        let found = weaker(&planned(old, &before), &planned(new, &now));
+        (!found.is_empty()).then(|| self.weakened(&found, default, effect))
     }
 
     fn weakened(&self, found: &[Weaker], default: Option<&RepoPath>, effect: Effect) -> Caveat {
@@ -415,22 +362,15 @@ impl Comparison<'_> {
         checks.truncate(NAMED);
         let said: Vec<String> = found.iter().take(SAID).map(Weaker::line).collect();
         let more = found.len().saturating_sub(SAID);
-        let more = if more > 0 {
-            format!("; and {more} more")
-        } else {
-            String::new()
-        };
+        let more = text_if(more > 0, || format!("; and {more} more"));
+        let own = &self.session.contract_path;
         let what = match default {
-            Some(path) => format!(
-                "`{}` asks for less than `{path}`",
-                self.session.contract_path
-            ),
+            Some(path) => format!("`{own}` asks for less than `{path}`"),
             None => "the contract asks for less than it did".to_owned(),
         };
-        let others = if self.is_of_others() {
-            ", as it does at the present merge base: others changed it"
-        } else {
-            ""
+        let others = match self.is_of_others() {
+            true => ", as it does at the present merge base: others changed it",
+            false => "",
         };
         let message = format!(
             "{what} at the base {}{others}: {}{more}",
@@ -453,10 +393,8 @@ impl Comparison<'_> {
     /// Whether the contract is that of the present merge base, so that this change did not weaken
     /// it.
     fn is_of_others(&self) -> bool {
-        let Some(present) = self.terms.present.filter(|present| *present != self.base) else {
-            return false;
-        };
-        let Some(now) = self.session.contract() else {
+        let present = self.terms.present.filter(|present| *present != self.base);
+        let (Some(present), Some(now)) = (present, self.session.contract()) else {
             return false;
         };
         let then = self.read_at(present, self.engine.contract);
@@ -504,24 +442,18 @@ fn no_ancestor(session: &Session, terms: &Terms<'_>, branch: &Unrelated) -> Cave
 fn reason(failure: Failure) -> String {
     let first = failure.diagnostics.as_ref().and_then(|found| {
         let (sources, list) = found.as_ref();
-        let error = list
-            .iter()
-            .find(|d| d.severity == vplan_base::diagnostic::Severity::Error)?;
+        let error = list.iter().find(|d| d.severity == Severity::Error)?;
         let place = error.labels.first().map(|label| {
             let name = sources.get(label.place.source).map_or("", |s| s.name());
-            format!(
-                " ({}:{})",
-                visible(name),
-                sources.position(label.place).line
-            )
+            let line = sources.position(label.place).line;
+            format!(" ({}:{line})", visible(name))
         });
         Some(format!("{}{}", error.message, place.unwrap_or_default()))
     });
     let text = first.unwrap_or(failure.message);
-    let lock = if failure.exit == vplan_base::vocabulary::Exit::Drift {
-        "; `vplan lock` at that commit fetches it"
-    } else {
-        ""
+    let lock = match failure.exit {
+        Exit::Drift => "; `vplan lock` at that commit fetches it",
+        _ => "",
     };
     format!("{}{lock}", visible(&text))
 }

@@ -1,28 +1,22 @@
 //! Finds the baseline that counts: the one at the base of a change, so that a change cannot excuse
 //! its own findings.
 
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
+use crate::{
+    Caveat, Code, Effect, Engine, Failure, Git, History, Oid, Plan, RepoPath, Report, Session,
+    Site, visible,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vplan_base::path::RepoPath;
-use vplan_base::word::{and_more, count, visible};
-use vplan_baseline::Baseline;
+use vplan_base::word::{and_more, count};
+use vplan_baseline::{Baseline, Recording, partial_checks, record, tighten};
 use vplan_check::baseline::KnownFindings;
-use vplan_git::Git;
-use vplan_git::object::Oid;
-use vplan_plan::Plan;
-use vplan_plan::caveat::{Caveat, Code, Effect};
-use vplan_plan::request::ChangedIn;
 use vplan_repo::baseline::{self as file, BaselineFile};
 use vplan_repo::beside::BesideError;
-use vplan_repo::load::Site;
-use vplan_repo::since::Since;
 use vplan_run::known::{BaselineSource, BaselineUse};
 
 /// Maximum number of checks that a caveat names.
 const NAMED: usize = 5;
+
 /// The baseline that counts in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
@@ -67,15 +61,13 @@ fn found(
     let Some((git, commit)) = session.git().zip(commit) else {
         return Ok(of_work_tree(&path, here, "there is no commit"));
     };
-    if here.is_none() && is_missing(session, engine, git, (&commit, &path), may_ask) {
+    let is_same = || session.is_same(engine, &commit, std::slice::from_ref(&path), may_ask);
+    if here.is_none() && is_same().unwrap_or(true) {
         return Ok(Counting::default());
     }
     if !has_contract(git, &commit, &session.contract_path) {
-        let why = format!(
-            "{} has no contract `{}`",
-            commit.short(),
-            session.contract_path
-        );
+        let (commit, contract) = (commit.short(), &session.contract_path);
+        let why = format!("{commit} has no contract `{contract}`");
         return Ok(of_work_tree(&path, here, &why));
     }
     let then = match file::read(&session.site, &path, Some(&commit)) {
@@ -84,10 +76,9 @@ fn found(
         Err(error) => return Ok(unreadable(&path, &commit, &error.to_string())),
     };
     let there = then.clone().unwrap_or_default();
+    let caveat = differs(&there, &here.unwrap_or_default(), &path, &commit);
     let mut found = Counting {
-        caveats: differs(&there, &here.unwrap_or_default(), &path, &commit)
-            .into_iter()
-            .collect(),
+        caveats: caveat.into_iter().collect(),
         ..Counting::default()
     };
     if let Some(then) = then {
@@ -140,28 +131,6 @@ pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
 }
 
 /// Whether a commit certainly has no baseline, if the work tree has none.
-fn is_missing(
-    session: &Session,
-    engine: &Engine<'_>,
-    git: &Git,
-    (commit, path): (&Oid, &RepoPath),
-    may_ask: bool,
-) -> bool {
-    let gathered = &session.gathered;
-    let is_whole =
-        gathered.place == Some(ChangedIn::WorkTree) && gathered.base.as_ref() == Some(commit);
-    let state = engine.kept_state(&session.site).ok().flatten();
-    let since = Since {
-        root: &session.site.root,
-        git,
-        commit,
-        changes: is_whole.then_some(&gathered.changes),
-        state: state.as_ref(),
-    };
-    since
-        .is_same(std::slice::from_ref(path), may_ask)
-        .unwrap_or(true)
-}
 
 /// Whether a commit has a contract, or something in its place.
 fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
@@ -219,15 +188,13 @@ fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Op
     let sum = |all: &BTreeMap<&str, usize>| all.values().sum::<usize>();
     let mut said = Vec::new();
     if !more.is_empty() {
+        let (entries, names, base) = (count(sum(&more), "entry"), named(&more), commit.short());
         said.push(format!(
-            "adds {} ({}), which excuse nothing before they are at the base {}",
-            words(sum(&more), "entry", "entries"),
-            named(&more),
-            commit.short()
+            "adds {entries} ({names}), which excuse nothing before they are at the base {base}"
         ));
     }
     if !gone.is_empty() {
-        let entries = words(sum(&gone), "entry", "entries");
+        let entries = count(sum(&gone), "entry");
         said.push(format!("removes {entries} ({})", named(&gone)));
     }
     if said.is_empty() {
@@ -237,10 +204,6 @@ fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Op
     let checks: BTreeSet<&str> = more.keys().chain(gone.keys()).copied().collect();
     let checks = checks.into_iter().map(str::to_owned).collect();
     Some(Caveat::new(Code::BaselineChanged, Effect::Note, message).of_checks(checks))
-}
-
-fn words(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Names checks with their numbers: `lint` 3, `unit` 1.
@@ -258,10 +221,114 @@ impl Engine<'_> {
     /// # Errors
     /// It cannot be read, or is damaged (exit 3).
     pub fn baseline(&self, site: &Site) -> Result<(RepoPath, Baseline), Failure> {
-        let contract = vplan_repo::load::contract_path(site, self.contract)
-            .map_err(super::failure::load_failed)?;
+        let contract = vplan_repo::load::contract_path(site, self.contract)?;
         let path = file::path_for(&contract);
         let found = in_work_tree(site, &path)?;
         Ok((path, found.unwrap_or_default()))
     }
+}
+
+/// Search limit for the newest run of a contract.
+const LOOKED_AT: usize = 200;
+
+/// The request to record a baseline.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRequest<'a> {
+    /// The checks to record; empty for all of the run.
+    pub checks: &'a [String],
+    /// Only remove what the run no longer shows.
+    pub tighten: bool,
+    /// The full name of the run; the latest of the contract otherwise.
+    pub run: Option<&'a str>,
+}
+
+/// A baseline that was recorded.
+#[derive(Debug)]
+pub struct RecordedBaseline {
+    /// The baseline file that was written.
+    pub path: RepoPath,
+    /// The id of the recorded run.
+    pub run: String,
+    /// What was added, removed and kept.
+    pub recording: Recording,
+    /// Whether the file was written: an unchanged one is not.
+    pub written: bool,
+}
+
+impl Engine<'_> {
+    /// Writes the baseline of the work tree from a recorded run.
+    ///
+    /// # Errors
+    /// No contract, no such run, a check that the contract does not have (exit 2), a baseline that
+    /// is damaged or cannot be written (exit 3).
+    pub fn record_baseline(
+        &self,
+        site: &Site,
+        history: &History,
+        asked: &RecordRequest<'_>,
+    ) -> Result<RecordedBaseline, Failure> {
+        let (contract, loaded) = self.valid_contract(site)?;
+        for check in asked.checks {
+            if !contract.checks.iter().any(|c| c.id == *check) {
+                let name = visible(check);
+                let message = format!("the contract has no check `{name}`");
+                return Err(Failure::usage("vplan::usage::unknown_check", message)
+                    .help("`vplan explain --all` lists them"));
+            }
+        }
+        let (path, old) = self.baseline(site)?;
+        let (run, report, plan) = match asked.run {
+            Some(id) => {
+                let (report, plan) = read_run(history, id).map_err(|why| {
+                    let message = format!("the run `{}` {why}", visible(id));
+                    Failure::usage("vplan::baseline::run", message)
+                })?;
+                (id.to_owned(), report, plan)
+            }
+            None => latest(history, &loaded.path.to_string())?,
+        };
+        let of = plan.contract.as_ref();
+        if of.is_none_or(|c| c.path != loaded.path.to_string()) {
+            let message = format!("the run `{run}` was not of the contract `{}`", loaded.path);
+            return Err(Failure::usage("vplan::baseline::run", message).help(RUN_FIRST));
+        }
+        let partial = partial_checks(&contract);
+        let make = if asked.tighten { tighten } else { record };
+        let recording = make(&old, &report, &plan, asked.checks, &partial);
+        let written = recording.baseline != old;
+        if written {
+            file::write(site, &path, &recording.baseline).map_err(failed)?;
+        }
+        Ok(RecordedBaseline {
+            path,
+            run,
+            recording,
+            written,
+        })
+    }
+}
+
+/// The help if there is no run to record.
+const RUN_FIRST: &str = "`vplan run --all --keep-going` looks at everything, then record again";
+
+fn read_run(history: &History, id: &str) -> Result<(Report, Plan), String> {
+    let (report, plan) = (history.report(id)?, history.plan(id));
+    let report = report.ok_or("has no report: it did not come to its end")?;
+    Ok((report, plan?.ok_or("has no plan beside its report")?))
+}
+
+/// Finds the newest run of a contract that has a report.
+fn latest(history: &History, contract: &str) -> Result<(String, Report, Plan), Failure> {
+    let ids = history.ids()?;
+    ids.into_iter()
+        .take(LOOKED_AT)
+        .find_map(|id| {
+            let (report, plan) = read_run(history, &id).ok()?;
+            let is_of_this = plan.contract.as_ref().is_some_and(|c| c.path == contract);
+            is_of_this.then_some((id, report, plan))
+        })
+        .ok_or_else(|| {
+            let message = format!("no run of `{contract}` is recorded");
+            Failure::usage("vplan::baseline::run", message).help(RUN_FIRST)
+        })
 }

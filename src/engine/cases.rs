@@ -1,21 +1,17 @@
 //! Reads the tests of a contract that asks for folders. Each test gets the contract with the
 //! folders that it mentions, so that its result does not depend on the folders of the repository.
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Contract, Engine, Failure, RepoPath, Site};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use vplan_base::change::{Status, split_status};
 use vplan_base::diagnostic::{Diagnostic, Diagnostics};
-use vplan_base::path::RepoPath;
 use vplan_base::source::Sources;
-use vplan_contract::Contract;
 use vplan_contract::draft::{self, ExpectLine};
 use vplan_contract::error::UNKNOWN_CHECK;
 use vplan_contract::expect::Expect;
 use vplan_contract::expect::validate::validate_tests;
 use vplan_repo::folders::FoldersOf;
-use vplan_repo::load::Site;
 
 /// A test, and the contract with the folders that it mentions.
 #[derive(Debug)]

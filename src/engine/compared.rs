@@ -1,23 +1,21 @@
 //! Reads the contracts that are compared: of files, or of the base of a change and the work tree.
 
 use super::baseline::{damaged, failed};
-use super::failure::{Failure, changes_unknown, invalid, load_failed};
-use super::place::Engine;
+use super::failure::valid;
+use crate::{
+    Contract, ContractRequest, Engine, Failure, LoadError, Loaded, Oid, RepoPath, Site,
+    visible_path,
+};
 use std::path::{Path, PathBuf};
-use vplan_base::path::RepoPath;
 use vplan_base::source::Sources;
-use vplan_base::word::visible_path;
 use vplan_baseline::{Baseline, differences};
-use vplan_contract::Contract;
 use vplan_git as git;
-use vplan_git::object::Oid;
 use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::{ContractDiff, Difference};
 use vplan_plan::frame::without_contract;
-use vplan_repo::baseline as file;
 use vplan_repo::changes::{self, BaseRevision};
 use vplan_repo::folders::{Beside, FoldersOf};
-use vplan_repo::load::{self, ContractRequest, LoadError, Loaded, Site};
+use vplan_repo::{baseline as file, load};
 
 /// One side of a comparison: the contract, or an empty one if it is missing.
 #[derive(Debug)]
@@ -59,18 +57,12 @@ impl ReadContract {
             return Err(damaged(&path, found));
         }
         let baseline = found.baseline.unwrap_or_default();
-        match loaded {
-            Loaded {
-                contract: Some(contract),
-                sources,
-                ..
-            } => Ok(Self {
-                contract,
-                sources,
-                baseline,
-            }),
-            loaded => Err(invalid(loaded)),
-        }
+        let (contract, Loaded { sources, .. }) = valid(loaded)?;
+        Ok(Self {
+            contract,
+            sources,
+            baseline,
+        })
     }
 }
 
@@ -91,7 +83,7 @@ impl Engine<'_> {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         let unreadable = |e: std::io::Error| Failure::unreadable(&visible_path(path), e);
         let dir = dir.canonicalize().map_err(unreadable)?;
-        let site = load::locate(&dir, Some(&name), &git::environment).map_err(load_failed)?;
+        let site = load::locate(&dir, Some(&name), &git::environment)?;
         let absolute = dir.join(&name);
         let wanted = ContractRequest {
             contract: Some(&absolute),
@@ -106,7 +98,7 @@ impl Engine<'_> {
             LoadError::Missing(..) | LoadError::Deleted { .. } | LoadError::Sparse(_) => {
                 unreadable(std::io::Error::other("there is no such file"))
             }
-            error => load_failed(error),
+            error => error.into(),
         })?;
         let read = ReadContract::of(loaded, &site, None)?;
         Ok((site, read))
@@ -123,9 +115,8 @@ impl Engine<'_> {
         base: &BaseRevision,
         invented: Option<&str>,
     ) -> Result<(ReadContract, ReadContract), Failure> {
-        let no_git = |e: git::error::GitError| load_failed(LoadError::Git(e));
-        let git = site.git.as_ref().map_err(|e| no_git(e.clone()))?;
-        let base = changes::base(git, base, &git::environment).map_err(changes_unknown)?;
+        let git = site.git.as_ref().map_err(git::error::GitError::clone)?;
+        let base = changes::base(git, base, &git::environment)?;
         // The second reading gives the same notes, so they are reported once.
         let first = invented.is_none();
         let notes = base.notes.iter().filter(|_| first);
@@ -154,15 +145,11 @@ impl Engine<'_> {
         };
         let old = match self.load(site, &older)? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(
-                loaded.map_err(load_failed)?,
-                site,
-                Some(&base.commit),
-            )?),
+            loaded => Ok(ReadContract::of(loaded?, site, Some(&base.commit))?),
         };
         let new = match self.load(site, &newer)? {
             Err(LoadError::Deleted { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(loaded.map_err(load_failed)?, site, None)?),
+            loaded => Ok(ReadContract::of(loaded?, site, None)?),
         };
         let old = old.unwrap_or_else(|path| {
             let commit = base.commit.short();

@@ -1,26 +1,21 @@
 //! Checks that a round continues its subject: in the directory and on the history that it began
 //! with, under its contract, and with a change.
 
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
-use super::request::{Allowed, PlanRequest};
-use vplan_base::canon::Digest;
-use vplan_base::change::ChangeSet;
+use super::request::Allowed;
+use crate::{
+    Caveat, ChangeSet, Code, Digest, Effect, Engine, Failure, Oid, Plan, PlanRequest, Session,
+    Site, first_of, visible,
+};
 use vplan_base::command::quote;
-use vplan_base::word::{Word, first_of, visible};
-use vplan_git::object::Oid;
+use vplan_base::word::Word;
 use vplan_ledger::SubjectEntry;
 use vplan_ledger::contract_mark::{ContractChange, ContractMark};
 use vplan_ledger::round::Because;
 use vplan_os::files::directory_identity;
 use vplan_os::view;
-use vplan_plan::Plan;
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::lost_commands::lost_commands;
 use vplan_plan::request::Mode;
 use vplan_repo::changes::base::{common, is_empty_tree};
-use vplan_repo::load::Site;
 
 /// Maximum number of checks that a message names.
 const NAMED: usize = 3;
@@ -102,9 +97,8 @@ impl Continuation<'_> {
         }
         self.contract(&mut result);
         self.rows(&mut result)?;
-        let is_other =
-            |entry: &&SubjectEntry| self.engine.is_other_subject(&self.session.site, entry);
-        if self.entry.is_some_and(|entry| is_other(&entry)) {
+        let is_other = |entry| self.engine.is_other_subject(&self.session.site, entry);
+        if self.entry.is_some_and(is_other) {
             self.other_subject(&mut result);
         }
         Ok(result)
@@ -123,10 +117,8 @@ impl Continuation<'_> {
         let message = format!(
             "`{name}` began in another work tree at this path, or at a commit that `HEAD` does not contain: its rounds are not about this work"
         );
-        let way_out = format!(
-            "`vplan gate reset --subject {}` begins anew here",
-            self.quoted()
-        );
+        let quoted = self.quoted();
+        let way_out = format!("`vplan gate reset --subject {quoted}` begins anew here");
         let caveat = Caveat::new(Code::OtherSubject, Effect::Incomplete, message);
         result.caveats.push(caveat.way_out(way_out));
         result.because = Some(Because::OtherSubject);
@@ -136,11 +128,11 @@ impl Continuation<'_> {
     fn is_accepted(&self, now: Option<&Digest>) -> bool {
         let accepted = self.entry.iter().flat_map(|e| &e.accepted);
         let mut accepted = accepted.map(|a| &a.contract);
-        let allowed = match self.allowed {
-            Some(Allowed::Contract(digest)) => Some(digest),
-            Some(Allowed::Any) | None => None,
+        let is_allowed = |now: &Digest| match self.allowed {
+            Some(Allowed::Contract(digest)) => digest == now,
+            Some(Allowed::Any) | None => false,
         };
-        now.is_some_and(|now| accepted.any(|a| a == now) || allowed == Some(now))
+        now.is_some_and(|now| accepted.any(|a| a == now) || is_allowed(now))
     }
 
     /// Compares the contract with that of the round before.
@@ -157,9 +149,9 @@ impl Continuation<'_> {
             ContractChange::Same => result.contract = Some(before.clone()),
             _ if is_allowed => result.contract = now,
             ContractChange::Extended => {
+                let name = self.shown();
                 let message = format!(
-                    "the contract is not that of the round of `{}` before: another round completes it",
-                    self.shown()
+                    "the contract is not that of the round of `{name}` before: another round completes it"
                 );
                 let caveat = Caveat::new(Code::ContractChanged, Effect::Narrows, message);
                 result.caveats.push(caveat);
@@ -195,10 +187,9 @@ impl Continuation<'_> {
         let loaded = session.loaded.as_ref();
         let revision = loaded.and_then(|loaded| loaded.revision.as_ref());
         // A request that names its files was compared with another commit.
-        let gone = if session.gathered.base.as_ref() == Some(base) {
-            session.request.gone.clone()
-        } else {
-            engine.gone(&session.site, contract, revision, base, None)?
+        let gone = match session.gathered.base.as_ref() == Some(base) {
+            true => session.request.gone.clone(),
+            false => engine.gone(&session.site, contract, revision, base, None)?,
         };
         let identity = contract.identity();
         if gone.folders.is_empty() || self.is_accepted(Some(&identity)) {

@@ -1,26 +1,21 @@
 //! Converts another tool's configuration to a contract, and writes that.
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Contract, Engine, Failure, RepoPath, visible, visible_path};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::Diagnostics;
-use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_base::source::{Source, Sources};
 use vplan_base::unit::show_size;
-use vplan_base::word::{visible, visible_path};
-use vplan_contract::Contract;
 use vplan_front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
 use vplan_init::account::{Account, shorten};
 use vplan_init::found::Place;
 use vplan_init::tree::Tree;
 use vplan_init::{proposal, single};
 use vplan_os::{files, input};
-use vplan_repo::declaring;
 use vplan_repo::import::{NOT_UTF8, TOO_LARGE};
-use vplan_repo::load;
+use vplan_repo::{declaring, load};
 
 /// The kinds of files that can be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +45,9 @@ impl Kind {
     /// Returns the usual path of such a file in a repository.
     #[must_use]
     pub fn home(self) -> &'static str {
+        let is_of = |(_, of): &&(_, Format)| Kind::Tool(*of) == self;
         match self {
-            Kind::Tool(format) => PREDECESSORS
-                .iter()
-                .find(|(_, of)| *of == format)
-                .map_or("", |(path, _)| path),
+            Kind::Tool(_) => PREDECESSORS.iter().find(is_of).map_or("", |(path, _)| path),
             Kind::Declared(kind) => kind.home(),
         }
     }
@@ -126,10 +119,9 @@ impl Engine<'_> {
         let name = visible_path(file);
         let content = read(file, &name, self.max_file)?;
         let kind = kind.or_else(|| Kind::of(&name, &content)).ok_or_else(|| {
-            let message = format!("nothing tells what kind of file `{name}` is");
-            Failure::usage("vplan::import::kind", message).help(
-                "say it with `--from runr`, `--from github-workflow` or another kind: `vplan import --help` lists them",
-            )
+                        let message = format!("nothing tells what kind of file `{name}` is");
+            Failure::usage("vplan::import::kind", message)
+                .help("say it with `--from runr`, `--from github-workflow` or another kind: `vplan import --help` lists them")
         })?;
         match kind {
             Kind::Tool(format) => tool(name, &content, format),
@@ -173,15 +165,12 @@ impl Engine<'_> {
         if file == Path::new("-") {
             return (read(), home);
         }
-        let inside = site.root.canonicalize().ok().and_then(|root| {
+        let inside = || {
             let whole = self.directory.join(file).canonicalize().ok()?;
-            let below = whole.strip_prefix(root).ok()?.to_owned();
+            let below = whole.strip_prefix(site.root.canonicalize().ok()?).ok()?;
             RepoPath::parse(below.as_os_str().as_bytes()).ok()
-        });
-        match inside {
-            Some(path) => (read(), path),
-            None => (Tree::default(), home),
-        }
+        };
+        inside().map_or((Tree::default(), home), |path| (read(), path))
     }
 
     /// Returns the path of the repository's contract, and its name.
@@ -230,9 +219,8 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
     let mut sink = Diagnostics::default();
     let Some(conversion) = convert(&sources, id, format, &mut sink) else {
         let message = format!("`{name}` cannot be converted, read as {}", format.name());
-        return Err(
-            Failure::contract("vplan::import::invalid", message).diagnosed(sources, sink.sorted())
-        );
+        let failure = Failure::contract("vplan::import::invalid", message);
+        return Err(failure.diagnosed(sources, sink.sorted()));
     };
     let text = text(&conversion, &sources);
     // An error from here on is a bug of vplan; nothing has been written.
@@ -263,10 +251,9 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
 
 /// The text of a regular file, or of standard input.
 fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
-    let bytes = if path == Path::new("-") {
-        input::standard(cap)
-    } else {
-        files::read_plain(path, cap)
+    let bytes = match path == Path::new("-") {
+        true => input::standard(cap),
+        false => files::read_plain(path, cap),
     };
     let bytes = bytes.map_err(|e| {
         if e.kind() == io::ErrorKind::FileTooLarge {
@@ -274,10 +261,8 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
             return Failure::contract(TOO_LARGE.0, message)
                 .help("`--max-file 16MiB` reads larger ones");
         }
-        let help = path
-            .is_symlink()
-            .then_some("it is a symlink: name the file itself");
-        Failure::unreadable(name, e).helped(help)
+        let help = "it is a symlink: name the file itself";
+        Failure::unreadable(name, e).helped(path.is_symlink().then_some(help))
     })?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -292,23 +277,17 @@ fn read(path: &Path, name: &str, cap: u64) -> Result<String, Failure> {
 /// # Errors
 /// A contract that is there already, a place that cannot be written.
 pub fn write(target: &Path, shown: &str, text: &str, force: bool) -> Result<(), Failure> {
+    let exists = |what: &str| Failure::usage("vplan::import::exists", format!("`{shown}` {what}"));
     match target.symlink_metadata() {
-        Ok(there) if there.is_dir() => {
-            return Err(Failure::usage(
-                "vplan::import::exists",
-                format!("`{shown}` is a directory"),
-            ));
-        }
+        Ok(there) if there.is_dir() => return Err(exists("is a directory")),
         Ok(_) if !force => {
-            return Err(Failure::usage("vplan::import::exists", format!("`{shown}` is there already"))
+            return Err(exists("is there already")
                 .help("`--stdout` prints the contract, `-o PATH` writes another file, `--force` replaces this one"));
         }
         _ => {}
     }
     files::replace(target, text.as_bytes()).map_err(|e| {
-        Failure::setup(
-            "vplan::import::write",
-            format!("`{shown}` cannot be written: {e}"),
-        )
+        let message = format!("`{shown}` cannot be written: {e}");
+        Failure::setup("vplan::import::write", message)
     })
 }

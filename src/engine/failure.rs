@@ -1,13 +1,14 @@
 //! The failures of the engine: exit code, stable code, message, and help.
 
-use std::path::Path;
 use vplan_base::diagnostic::{Diagnostic, Severity};
 use vplan_base::source::Sources;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, visible_path};
+use vplan_base::word::count;
+use vplan_contract::Contract;
 use vplan_git::error::GitError;
 use vplan_repo::changes::error::ChangeError;
 use vplan_repo::load::{LoadError, Loaded};
+use vplan_store::history::HistoryError;
 
 /// A reason to stop, with its exit code. A failed check is an outcome, not a failure.
 #[derive(Debug)]
@@ -110,23 +111,43 @@ impl From<vplan_plan::error::PlanError> for Failure {
     }
 }
 
-/// Returns the exit code of an error of git: 5 if the machine is the cause.
-pub(super) fn of_git(error: &GitError) -> Exit {
-    if error.is_of_machine() {
-        Exit::Setup
-    } else {
-        Exit::Usage
+/// An error of git is one of usage, or of the machine: exit 2 or 5.
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        let exit = match error.is_of_machine() {
+            true => Exit::Setup,
+            false => Exit::Usage,
+        };
+        Self::new(exit, error.code(), error.to_string()).helped(error.help())
     }
 }
 
-/// Makes the failure for unknown changes.
-pub fn changes_unknown(error: ChangeError) -> Failure {
-    let exit = match &error {
-        ChangeError::NotFetched { .. } => Exit::Drift,
-        ChangeError::Git(error) => of_git(error),
-        _ => Exit::Usage,
-    };
-    Failure::new(exit, error.code(), error.to_string()).helped(error.help())
+/// Unknown changes are an error of usage, a missing commit of a saved plan is drift.
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        let exit = match error {
+            ChangeError::Git(error) => return error.into(),
+            ChangeError::NotFetched { .. } => Exit::Drift,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error.code(), error.to_string()).helped(error.help())
+    }
+}
+
+/// Records that cannot be read.
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Self {
+        Self::setup("vplan::records::unreadable", error.to_string())
+            .help("`--records DIR` looks in another place")
+    }
+}
+
+/// Takes the contract out of what was loaded, if it has no errors.
+pub fn valid(mut loaded: Loaded) -> Result<(Contract, Loaded), Failure> {
+    match loaded.contract.take() {
+        Some(contract) => Ok((contract, loaded)),
+        None => Err(invalid(loaded)),
+    }
 }
 
 /// Makes the failure of a contract with errors: exit 3, or 4 when only pinned imports cannot be
@@ -150,32 +171,21 @@ pub fn invalid(loaded: Loaded) -> Failure {
     failure.diagnosed(loaded.sources, list)
 }
 
-/// Makes the failure of a contract that is missing or cannot be read.
-#[must_use]
-pub fn load_failed(error: LoadError) -> Failure {
-    let exit = match &error {
-        LoadError::Missing(..)
-        | LoadError::Deleted { .. }
-        | LoadError::Sparse(_)
-        | LoadError::MissingIn { .. } => Exit::Contract,
-        LoadError::Unreadable { path, message } => {
-            let file = GitError::File {
-                path: path.to_string(),
-                message: message.clone(),
-            };
-            if file.is_of_machine() {
-                Exit::Setup
-            } else {
-                Exit::Contract
+/// A contract that is missing or cannot be read.
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let exit = match &error {
+            LoadError::Unreadable { path, message } => {
+                let (path, message) = (path.to_string(), message.clone());
+                match (GitError::File { path, message }).is_of_machine() {
+                    true => Exit::Setup,
+                    false => Exit::Contract,
+                }
             }
-        }
-        LoadError::Git(error) => of_git(error),
-        LoadError::Directory { .. } | LoadError::Outside(_) => Exit::Usage,
-    };
-    Failure::new(exit, error.code(), error.to_string()).helped(error.help())
-}
-
-/// Makes the failure of a folder that cannot be read.
-pub(super) fn root_failed(root: &Path, error: &std::io::Error) -> Failure {
-    Failure::unreadable(&visible_path(root), error)
+            LoadError::Git(error) => return error.clone().into(),
+            LoadError::Directory { .. } | LoadError::Outside(_) => Exit::Usage,
+            _ => Exit::Contract,
+        };
+        Self::new(exit, error.code(), error.to_string()).helped(error.help())
+    }
 }

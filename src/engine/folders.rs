@@ -1,18 +1,13 @@
 //! Finds the folders that were removed since the base of a change, and the checks that were removed
 //! with them.
 
-use super::failure::{Failure, invalid, load_failed};
+use super::failure::valid;
 use super::open::changes_manifests;
-use super::place::Engine;
+use crate::{ChangeSet, Contract, ContractRequest, Engine, Failure, Oid, RepoPath, Site};
 use std::collections::BTreeSet;
-use vplan_base::change::ChangeSet;
 use vplan_base::folders::{EachQuestion, FolderAnswers};
-use vplan_base::path::RepoPath;
-use vplan_contract::Contract;
-use vplan_git::object::Oid;
 use vplan_plan::request::{GoneFolder, GoneFolders};
 use vplan_repo::folders::{Beside, FoldersOf, folders_at};
-use vplan_repo::load::{ContractRequest, Site};
 
 /// Maximum number of missing folders that are examined one by one for their checks.
 const EACH: usize = 32;
@@ -117,10 +112,6 @@ impl Engine<'_> {
             folders,
             ..self.contract_request(named.as_deref(), None)
         };
-        let loaded = self.load(site, &wanted)?.map_err(load_failed)?;
-        match loaded.contract {
-            Some(contract) => Ok(contract),
-            None => Err(invalid(loaded)),
-        }
+        Ok(valid(self.load(site, &wanted)??)?.0)
     }
 }

@@ -1,21 +1,18 @@
 //! Checks whether a recorded report is the one that vplan wrote, and is about this tree.
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Digest, Engine, Failure, Plan, Report, Site, visible, visible_path};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use vplan_base::canon::{Digest, to_canonical};
-use vplan_base::word::{count, visible, visible_path};
+use vplan_base::canon::to_canonical;
+use vplan_base::word::count;
 use vplan_check::confine::InputsBasis;
 use vplan_os::files;
-use vplan_plan::{Plan, document};
-use vplan_repo::load::Site;
+use vplan_plan::document;
 use vplan_run::ended::{EndedRun, Recorded, believed};
 use vplan_run::genuine::{Aspect, Holds, examine, own_plan};
 use vplan_run::journal::{ReplayedRun, replay};
 use vplan_run::merge;
-use vplan_run::report::Report;
 use vplan_runner::tree::Present;
 use vplan_store::history::MAX_FILE;
 use vplan_store::records::reads_name;
@@ -152,27 +149,17 @@ fn logs(report: &Report, folder: &Path) -> Aspect {
     }
     let named: Vec<&String> = report.steps.iter().filter_map(|s| s.log.as_ref()).collect();
     // No file is read by a path in a report, which may name any file.
-    let plain = |log: &str| {
-        log.strip_prefix("logs/")
-            .is_some_and(|n| !n.is_empty() && !n.contains('/') && n != "..")
-    };
-    let is_there = |log: &str| {
-        plain(log)
-            && folder
-                .join(log)
-                .symlink_metadata()
-                .is_ok_and(|m| m.is_file())
+    let is_plain = |name: &str| !name.is_empty() && !name.contains('/') && name != "..";
+    let is_there = |log: &&String| {
+        let there = folder.join(log).symlink_metadata();
+        log.strip_prefix("logs/").is_some_and(is_plain) && there.is_ok_and(|m| m.is_file())
     };
     let observed = (report.steps.iter())
         .filter(|step| step.inputs == Some(InputsBasis::Observed))
         .filter_map(|step| step.log.as_deref().map(reads_name));
     let observed: Vec<String> = observed.collect();
-    match named
-        .iter()
-        .copied()
-        .chain(&observed)
-        .find(|log| !is_there(log))
-    {
+    let mut all = named.iter().copied().chain(&observed);
+    match all.find(|log| !is_there(log)) {
         Some(log) => Aspect::no("logs", format!("the log `{}` is not there", visible(log))),
         None => Aspect::yes("logs", format!("{} are there", count(named.len(), "log"))),
     }
@@ -190,20 +177,17 @@ fn origin(
         return Aspect::unknown(ORIGIN, why);
     };
     let Some(plan) = plan else {
-        return if ended.report.as_ref() == Some(bytes) {
-            Aspect::yes(ORIGIN, "the report is the one that vplan wrote")
-        } else {
-            Aspect::no(ORIGIN, "the report is not the one that vplan wrote")
+        return match ended.report.as_ref() == Some(bytes) {
+            true => Aspect::yes(ORIGIN, "the report is the one that vplan wrote"),
+            false => Aspect::no(ORIGIN, "the report is not the one that vplan wrote"),
         };
     };
-    match believed(
-        &Recorded {
-            bytes,
-            plan,
-            report,
-        },
-        ended,
-    ) {
+    let recorded = Recorded {
+        bytes,
+        plan,
+        report,
+    };
+    match believed(&recorded, ended) {
         Ok(()) => Aspect::yes(ORIGIN, "the report and the plan are those that vplan wrote"),
         Err(why) => Aspect::no(ORIGIN, why.message),
     }
@@ -222,20 +206,19 @@ fn tree(site: &Site, report: &Report, plan: Option<&Plan>, ended: Option<&EndedR
     };
     if present != *recorded {
         let recorded = visible(recorded);
-        return Aspect::no(
-            "tree",
-            format!("the work tree is {present}, verified was {recorded}"),
-        );
+        let message = format!("the work tree is {present}, verified was {recorded}");
+        return Aspect::no("tree", message);
     }
+    let named = "the work tree is the one that the report names";
     match ended.map(|ended| ended.tree.as_ref() == Some(&present)) {
         Some(true) => Aspect::yes("tree", "the work tree is the one that was verified"),
         Some(false) => Aspect::no(
             "tree",
-            "the work tree is the one that the report names, and not the one that was verified",
+            format!("{named}, and not the one that was verified"),
         ),
-        None => Aspect::unknown(
-            "tree",
-            "the work tree is the one that the report names: only the report says that it was verified",
-        ),
+        None => {
+            let message = format!("{named}: only the report says that it was verified");
+            Aspect::unknown("tree", message)
+        }
     }
 }

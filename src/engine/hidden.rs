@@ -5,23 +5,19 @@
 //! user's own ignore file hides, only if a condition or a setting selects them. All others get a
 //! note with the line for `.gitignore`.
 
-use super::failure::Failure;
-use super::open::Session;
+use crate::{
+    Caveat, ChangeSet, Code, Effect, Facts, Failure, History, Plan, RepoPath, Session, Step,
+    first_of,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
-use vplan_base::path::RepoPath;
-use vplan_base::word::first_of;
+use vplan_base::change::{ChangedFile, Status};
 use vplan_check::observed::Observed;
 use vplan_git::hidden::ignoring_line;
 use vplan_git::unseen::{HiddenBy, HiddenFiles};
 use vplan_plan::about::{Focus, Interest};
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::definition;
-use vplan_plan::facts::Facts;
 use vplan_plan::scope::outside;
-use vplan_plan::{Plan, Step};
 use vplan_run::past::is_run_id;
-use vplan_store::history::History;
 use vplan_store::records;
 
 /// Maximum number of lines that a note proposes.
@@ -41,6 +37,12 @@ impl Concern {
         self.files.insert(path.clone());
         self.checks.insert(step.check().to_owned());
     }
+}
+
+/// A file as one that the change adds.
+pub(super) fn added(path: &RepoPath) -> ChangedFile {
+    let (path, status) = (path.clone(), Status::Added);
+    ChangedFile { path, status }
 }
 
 /// How a hidden file changes the answer.
@@ -67,15 +69,10 @@ impl Session {
             return Ok(Vec::new());
         }
         let counting = hidden.iter().filter(|(_, by)| **by != HiddenBy::Tool);
-        let added = counting.map(|(path, _)| ChangedFile {
-            path: path.clone(),
-            status: Status::Added,
-        });
-        let with = self.plan_with(added, facts)?;
+        let with = self.plan_with(counting.map(|(path, _)| added(path)), facts)?;
         let is_there = |step: &&Step| {
-            plan.steps
-                .iter()
-                .any(|s| (&s.id, &s.argv) == (&step.id, &step.argv))
+            let mut steps = plan.steps.iter();
+            steps.any(|s| (&s.id, &s.argv) == (&step.id, &step.argv))
         };
         let more = with.steps.iter().filter(|step| !is_there(step));
         Ok(self.hidden_from(hidden, plan.steps.iter().chain(more)))
@@ -156,11 +153,8 @@ impl Session {
             return Vec::new();
         };
         let counting = hidden.iter().filter(|(_, by)| **by == HiddenBy::Repository);
-        let added = counting.map(|(path, _)| ChangedFile {
-            path: path.clone(),
-            status: Status::Added,
-        });
-        let notes = outside(&contract.scope, &ChangeSet::new(added.collect()));
+        let added = counting.map(|(path, _)| added(path)).collect();
+        let notes = outside(&contract.scope, &ChangeSet::new(added));
         notes.into_iter().filter_map(|note| note.path).collect()
     }
 
@@ -255,11 +249,8 @@ fn narrows(concern: Concern, entered: &BTreeSet<RepoPath>, free: &FreeFolders<'_
     };
     let message = "files that only ignore rules of this machine hide are not part of the change, and checks are about them";
     let shown = concern.files.iter().map(|path| {
-        if entered.contains(path) {
-            path.clone()
-        } else {
-            free.around(path).unwrap_or_else(|| path.clone())
-        }
+        let folder = free.around(path).filter(|_| !entered.contains(path));
+        folder.unwrap_or_else(|| path.clone())
     });
     Caveat::new(Code::HiddenFiles, Effect::Narrows, message)
         .of_checks(concern.checks.into_iter().collect())
@@ -271,10 +262,9 @@ fn note(concern: Concern, free: &FreeFolders<'_>) -> Caveat {
     let shown = concern.files.iter();
     let shown = shown.map(|path| free.around(path).unwrap_or_else(|| path.clone()));
     let shown: BTreeSet<RepoPath> = shown.collect();
-    let lines: BTreeSet<String> = shown
-        .iter()
-        .map(|path| ignoring_line(path, !concern.files.contains(path)))
-        .collect();
+    let lines = shown.iter();
+    let lines = lines.map(|path| ignoring_line(path, !concern.files.contains(path)));
+    let lines: BTreeSet<String> = lines.collect();
     let lines = first_of(lines.iter().map(|line| format!("`{line}`")), LINES);
     let message = "files are not part of the change that no tracked `.gitignore` ignores";
     Caveat::new(Code::HiddenFiles, Effect::Note, message)
@@ -300,13 +290,8 @@ impl<'a> FreeFolders<'a> {
     /// Returns the uppermost such folder around a file.
     fn around(&self, path: &RepoPath) -> Option<RepoPath> {
         let above = path.folder();
-        if above.is_root() {
-            return None;
-        }
-        above
-            .ancestors()
-            .into_iter()
-            .find(|folder| self.is_free(folder))
+        let mut folders = above.ancestors().into_iter();
+        folders.find(|folder| !above.is_root() && self.is_free(folder))
     }
 
     /// Whether a folder is one of these; never true for the root.
@@ -317,9 +302,8 @@ impl<'a> FreeFolders<'a> {
         let first = tracked.partition_point(|file| file < folder);
         let rest = tracked.get(first..).unwrap_or_default();
         // Names that sort between a folder and its files share its name as a prefix.
-        let mut near = rest
-            .iter()
-            .take_while(|file| file.as_bytes().starts_with(folder.as_bytes()));
+        let is_near = |file: &&RepoPath| file.as_bytes().starts_with(folder.as_bytes());
+        let mut near = rest.iter().take_while(is_near);
         near.all(|file| file.below(folder).is_none()) && self.changed.below(folder).next().is_none()
     }
 }

@@ -1,22 +1,16 @@
 //! Proposes a contract for a repository without one, and writes it.
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Contract, Engine, Failure, RepoPath, Site, visible_path};
 use std::path::Path;
 use vplan_base::diagnostic::Diagnostics;
-use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
-use vplan_base::word::visible_path;
 use vplan_baseline::Baseline;
-use vplan_contract::Contract;
 use vplan_contract::validate::validate;
 use vplan_front as front;
 use vplan_init::proposal::{self, Proposal};
 use vplan_init::tree::Tree;
 use vplan_os::files;
-use vplan_repo::baseline;
-use vplan_repo::declaring;
-use vplan_repo::load::{self, Site};
+use vplan_repo::{baseline, declaring, load};
 
 /// A proposed contract.
 #[derive(Debug)]
@@ -91,15 +85,12 @@ impl Engine<'_> {
                 .help("`--stdout` prints the proposal, `--force` replaces what is there"));
         }
         let failed = |why: String| {
-            Failure::setup(
-                "vplan::init::write",
-                format!("`{path}` cannot be written: {why}"),
-            )
+            let message = format!("`{path}` cannot be written: {why}");
+            Failure::setup("vplan::init::write", message)
         };
         if let Some(link) = link_above(&site.root, &path) {
-            return Err(failed(format!(
-                "`{link}` is a symlink, and may lead out of the repository"
-            )));
+            let why = format!("`{link}` is a symlink, and may lead out of the repository");
+            return Err(failed(why));
         }
         files::replace(&target, found.proposal.text.as_bytes())
             .map_err(|e| failed(e.to_string()))?;
@@ -116,12 +107,7 @@ fn link_above(root: &Path, path: &RepoPath) -> Option<RepoPath> {
     let mut at = RepoPath::root();
     for segment in path.segments() {
         at = at.join(segment).ok()?;
-        if at != *path
-            && root
-                .join(at.to_os())
-                .symlink_metadata()
-                .is_ok_and(|m| m.is_symlink())
-        {
+        if at != *path && root.join(at.to_os()).is_symlink() {
             return Some(at);
         }
     }

@@ -1,16 +1,12 @@
 //! Chooses the program that answers `judge` checks, and loads the answers that are already
 //! recorded.
 
-use super::failure::Failure;
-use super::open::Session;
 use super::propose::{command, words};
+use crate::{ChangeSet, Digest, Exit, Failure, Plan, Root, Session, Step, visible};
 use std::ffi::OsStr;
 use std::time::Duration;
-use vplan_base::canon::Digest;
-use vplan_base::change::ChangeSet;
 use vplan_base::command::Env;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{Word, visible};
+use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::judge::JudgeAnswer;
 use vplan_lock::RecordedAnswer;
@@ -18,8 +14,6 @@ use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::ask::{Ask, ask};
 use vplan_os::process::pool::Pool;
-use vplan_os::process::program::Root;
-use vplan_plan::{Plan, Step};
 use vplan_repo::lockfile;
 use vplan_runner::judge::{Ground, PreparedQuestion, question};
 
@@ -56,11 +50,8 @@ impl Session {
             }));
         }
         let asks = plan.steps.iter().any(|s| s.kind == Kind::Judge);
-        let Some(asked) = self
-            .contract()
-            .and_then(|c| c.judge_with.clone())
-            .filter(|_| asks)
-        else {
+        let asked = self.contract().and_then(|c| c.judge_with.clone());
+        let Some(asked) = asked.filter(|_| asks) else {
             return Ok(None);
         };
         let shown = asked.to_text();
@@ -76,13 +67,8 @@ impl Session {
     /// recorded just now would be the answer to another question.
     pub(super) fn changed_but_lock(&self) -> ChangeSet {
         let lock = lockfile::path_for(&self.contract_path);
-        let others = self
-            .request
-            .changed
-            .files()
-            .iter()
-            .filter(|f| f.path != lock)
-            .cloned();
+        let files = self.request.changed.files().iter();
+        let others = files.filter(|f| f.path != lock).cloned();
         ChangeSet::new(others.collect())
     }
 
@@ -105,12 +91,12 @@ impl Session {
             };
             match self.recorded(&digest) {
                 Ok(Some(answer)) => PreparedQuestion::Recorded { answer, digest },
-                Ok(None) if locked => PreparedQuestion::refused(
-                    "NOT_RECORDED",
-                    format!(
+                Ok(None) if locked => {
+                    let message = format!(
                         "the judge's answer to {digest} is not recorded, and with `--locked` nobody is asked"
-                    ),
-                ),
+                    );
+                    PreparedQuestion::refused("NOT_RECORDED", message)
+                }
                 Ok(None) => PreparedQuestion::Question { digest, text },
                 Err(failure) => PreparedQuestion::refused("LOCK", failure.message),
             }
@@ -155,19 +141,15 @@ impl Session {
                 most: vplan_check::judge::MAX_ANSWER,
                 stop: None,
             };
-            let no_answer = |why: String| {
-                setup(
-                    "no_answer",
-                    format!("the judge `{}` on `{}`: {why}", judge.shown, step.id),
-                )
-            };
+            let (shown, id) = (&judge.shown, &step.id);
+            let no_answer =
+                |why: String| setup("no_answer", format!("the judge `{shown}` on `{id}`: {why}"));
             let said = ask(&pool, &what).map_err(|e| no_answer(e.to_string()))?;
             let answer = JudgeAnswer::read(&said).map_err(|e| no_answer(e.0))?;
-            let answer = vplan_base::canon::to_canonical(&answer);
             answers.push(RecordedAnswer {
                 question: digest,
-                proposer: judge.shown.clone(),
-                answer,
+                proposer: shown.clone(),
+                answer: vplan_base::canon::to_canonical(&answer),
             });
         }
         Ok(answers)

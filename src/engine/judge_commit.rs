@@ -1,8 +1,6 @@
 //! The commit whose contract and baseline a change is compared with.
 
-use super::open::Session;
-use super::place::Engine;
-use vplan_git::object::Oid;
+use crate::{Engine, Oid, Session};
 use vplan_plan::request::ChangedIn;
 use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
 /// The commit whose contract and baseline a change is compared with.

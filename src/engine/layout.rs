@@ -1,18 +1,16 @@
 //! Formats contracts in place, in their one layout.
 
-use super::failure::{Failure, load_failed};
-use super::place::Engine;
+use crate::{Engine, Failure, LoadError, visible_path};
 use std::io;
 use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::source::{Source, Sources};
-use vplan_base::word::visible_path;
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::Caps;
 use vplan_os::files::rewrite::{Editable, named};
 use vplan_os::input;
 use vplan_repo::import::NOT_UTF8;
-use vplan_repo::load::{self, LoadError};
+use vplan_repo::load;
 
 /// Texts to format, with the results.
 #[derive(Debug)]
@@ -61,16 +59,14 @@ impl Text {
     /// Whether its layout changes.
     #[must_use]
     pub fn differs(&self) -> bool {
-        self.new
-            .as_ref()
-            .is_some_and(|new| new.as_bytes() != self.bytes)
+        let new = self.new.as_ref();
+        new.is_some_and(|new| new.as_bytes() != self.bytes)
     }
 
     /// Whether both are one file, under any names.
     fn is_same(&self, other: &Editable) -> bool {
-        self.file
-            .as_ref()
-            .is_some_and(|file| file.path() == other.path())
+        let file = self.file.as_ref();
+        file.is_some_and(|file| file.path() == other.path())
     }
 }
 
@@ -93,10 +89,8 @@ impl Engine<'_> {
             }
         }
         if done.is_sound() && !check {
-            done.texts
-                .iter()
-                .filter(|text| text.differs())
-                .try_for_each(write)?;
+            let mut differing = done.texts.iter().filter(|text| text.differs());
+            differing.try_for_each(write)?;
         }
         Ok(done)
     }
@@ -104,10 +98,9 @@ impl Engine<'_> {
     /// Reads all texts before any of them is changed.
     fn texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
         if !files.iter().any(|f| f.as_os_str() == "-") {
-            return if files.is_empty() {
-                self.own_texts()
-            } else {
-                self.named_texts(files)
+            return match files {
+                [] => self.own_texts(),
+                files => self.named_texts(files),
             };
         }
         if files.len() > 1 {
@@ -140,19 +133,18 @@ impl Engine<'_> {
     /// Returns the contract, and the `*.test.vplan` next to it.
     fn own_texts(&self) -> Result<Vec<Text>, Failure> {
         let site = self.locate()?;
-        let contract = load::contract_path(&site, self.contract).map_err(load_failed)?;
+        let contract = load::contract_path(&site, self.contract)?;
         refuse_json(&contract.to_string())?;
         let path = site.root.join(contract.to_os());
-        let file = Editable::read(&path, Some(&site.root), self.max_file).map_err(|e| {
-            load_failed(match e.kind() {
-                io::ErrorKind::NotFound if !path.is_symlink() => {
-                    LoadError::Missing(contract.clone(), Vec::new())
-                }
-                _ => LoadError::Unreadable {
-                    path: contract.clone(),
-                    message: error_text(&e),
-                },
-            })
+        let file = Editable::read(&path, Some(&site.root), self.max_file);
+        let file = file.map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound if !path.is_symlink() => {
+                LoadError::Missing(contract.clone(), Vec::new())
+            }
+            _ => LoadError::Unreadable {
+                path: contract.clone(),
+                message: error_text(&e),
+            },
         })?;
         let mut texts = vec![Text::of(contract.to_string(), file)];
         let beside = path.parent().unwrap_or(Path::new("."));
@@ -175,11 +167,9 @@ fn refuse_json(name: &str) -> Result<(), Failure> {
     if !name.ends_with(".json") {
         return Ok(());
     }
-    Err(Failure::usage(
-        "vplan::usage::fmt_json",
-        format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files"),
-    )
-    .help(format!("`vplan import {name}` converts it")))
+    let message = format!("`{name}` is JSON, and `vplan fmt` formats `.vplan` files");
+    let help = format!("`vplan import {name}` converts it");
+    Err(Failure::usage("vplan::usage::fmt_json", message).help(help))
 }
 
 fn error_text(error: &io::Error) -> String {
@@ -216,19 +206,14 @@ fn one(
         Ok(Formatted::Text(text)) => item.new = Some(text),
         Ok(Formatted::Invalid(diagnostics)) => faults.extend(diagnostics.sorted()),
         Ok(Formatted::TooLarge(diagnostics)) => {
-            let why = diagnostics
-                .iter()
-                .next()
-                .map(|d| d.message.clone())
-                .unwrap_or_default();
+            let why = diagnostics.iter().next().map_or("", |d| &d.message);
             let message =
                 format!("`{name}` cannot be formatted, it would be over a limit then: {why}");
             return Err(Failure::contract("vplan::fmt::too_large", message));
         }
         Err(why) => {
-            return Err(Failure::internal(format!(
-                "`{name}` was left as it is: {why}"
-            )));
+            let what = format!("`{name}` was left as it is: {why}");
+            return Err(Failure::internal(what));
         }
     }
     Ok(())
@@ -239,9 +224,7 @@ fn write(item: &Text) -> Result<(), Failure> {
         return Ok(());
     };
     file.rewrite(new.as_bytes()).map_err(|e| {
-        Failure::usage(
-            "vplan::usage::unwritable",
-            format!("`{}` cannot be written: {e}", item.name),
-        )
+        let message = format!("`{}` cannot be written: {e}", item.name);
+        Failure::usage("vplan::usage::unwritable", message)
     })
 }

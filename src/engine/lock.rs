@@ -1,29 +1,30 @@
 //! Pins the imports of a contract, removes pins that are no longer needed, and records answers.
 
-use super::failure::{Failure, invalid, load_failed};
+use super::failure::invalid;
 use super::pins::{invalid as lock_invalid, no_cache};
-use super::place::Engine;
 use super::propose::Asking;
-use super::request::PlanRequest;
+use crate::{
+    Contract, Digest, Engine, Failure, GitError, LoadError, Loaded, Oid, PlanRequest, RepoPath,
+    Site, visible,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::time::Duration;
-use vplan_base::canon::Digest;
+use vplan_base::nearest::suggest;
 use vplan_base::origin::{GitOrigin, GitRef};
-use vplan_base::path::RepoPath;
-use vplan_base::word::{count, visible};
+use vplan_base::word::count;
+use vplan_contract::import::source::{Named, Source};
 use vplan_git::environment;
-use vplan_git::error::GitError;
 use vplan_git::fetch::Fetcher;
-use vplan_git::object::Oid;
 use vplan_git::pins::Pins;
 use vplan_lock::{Lock, Lock as Pinned, PinnedImport, PinnedRef, RecordedAnswer};
-use vplan_repo::changes;
-use vplan_repo::load::{self, LoadError, Loaded, Site};
+use vplan_plan::diff::ContractDiff;
+use vplan_plan::diff::contracts::{Side, compare};
 use vplan_repo::lockfile::{self, LockFile};
 use vplan_repo::pinned::{CHANGED, Fetching, NOT_PINNED, PinnedImports};
+use vplan_repo::{changes, load};
 
 /// The lock of a contract, with all that it takes to bring it up to date.
 pub struct Locking<'e> {
@@ -66,25 +67,26 @@ impl<'e> Locking<'e> {
     /// No repository, no such revision; recording answers where nothing may be written.
     pub fn open(engine: &'e Engine<'e>, how: LockOptions<'e>) -> Result<Self, Failure> {
         let site = engine.locate()?;
-        let contract = load::contract_path(&site, engine.contract).map_err(load_failed)?;
+        let contract = load::contract_path(&site, engine.contract)?;
         let refuse = |message: &str, help: &str| {
             Err(Failure::usage("vplan::usage::record", message).help(help))
         };
         if how.record && engine.locked {
-            return refuse(
-                "`--record` writes the lock, and `--locked` keeps it as it is",
-                "leave out one of them",
-            );
+            let message = "`--record` writes the lock, and `--locked` keeps it as it is";
+            return refuse(message, "leave out one of them");
         }
         if how.record && how.revision.is_some() {
             let message =
                 "an answer is recorded beside the contract of the work tree, and for that one";
             return refuse(message, "check out the revision, and record it there");
         }
-        let commit = how.revision.map(|revision| resolve(&site, revision));
+        let resolve = |revision| {
+            let git = site.git.as_ref().map_err(GitError::clone)?;
+            changes::resolve(git, revision)
+        };
         Ok(Self {
             engine,
-            commit: commit.transpose()?,
+            commit: how.revision.map(resolve).transpose()?,
             site,
             path: lockfile::path_for(&contract),
             how,
@@ -98,19 +100,18 @@ impl<'e> Locking<'e> {
 
     fn read_lock(&self) -> Result<LockFile, Failure> {
         let found = lockfile::read(&self.site, &self.path, self.commit.as_ref())?;
-        if found.is_newer() {
-            Err(lock_invalid(&self.path, found))
-        } else {
-            Ok(found)
+        match found.is_newer() {
+            true => Err(lock_invalid(&self.path, found)),
+            false => Ok(found),
         }
     }
 
     pub(super) fn whole(&self) -> Result<LockFile, Failure> {
         let found = self.read_lock()?;
-        if found.has_errors() {
-            return Err(lock_invalid(&self.path, found));
+        match found.has_errors() {
+            true => Err(lock_invalid(&self.path, found)),
+            false => Ok(found),
         }
-        Ok(found)
     }
 
     /// Updates the lock, and records the answers to a request if that is wanted.
@@ -119,10 +120,9 @@ impl<'e> Locking<'e> {
     /// A contract that is invalid, an import that cannot be fetched, a lock that cannot be read or
     /// written, or that is outdated and must not change.
     pub fn update(&self, asked: &MakeRecording<'_>) -> Result<Account, Failure> {
-        let found = if self.engine.locked {
-            self.whole()?
-        } else {
-            self.read_lock()?
+        let found = match self.engine.locked {
+            true => self.whole()?,
+            false => self.read_lock()?,
         };
         if found.has_errors() {
             self.engine.observer.mended(&self.path, &found);
@@ -146,10 +146,9 @@ impl<'e> Locking<'e> {
         let gone = before.imports.iter().filter(gone).map(removed);
         let imports = pinned.imports.iter().map(held);
         let entries = refs.chain(imports).chain(gone_refs).chain(gone).collect();
-        let (recorded, judged) = if self.how.record {
-            self.record(&asked()?)?
-        } else {
-            (None, Vec::new())
+        let (recorded, judged) = match self.how.record {
+            true => self.record(&asked()?)?,
+            false => (None, Vec::new()),
         };
         let lock = lockfile::read(&self.site, &self.path, None)?.lock;
         Ok(Account {
@@ -204,7 +203,7 @@ impl<'e> Locking<'e> {
             fetched: BTreeSet::new(),
             moved: moved.clone(),
         };
-        let loaded = self.load(&mut pins).map_err(load_failed)?;
+        let loaded = self.load(&mut pins)?;
         Ok((loaded, pins.pinned))
     }
 
@@ -219,22 +218,14 @@ impl<'e> Locking<'e> {
         if loaded.contract.is_some() {
             return Ok((loaded, pinned));
         }
-        let drift = loaded.drift;
-        let message = format!(
-            "`{}` imports what cannot be pinned; the lock stays as it was",
-            loaded.path
-        );
-        let failure = invalid(loaded);
-        let code = "vplan::lock::incomplete".to_owned();
-        Err(if drift {
-            Failure {
-                message,
-                code,
-                ..failure
-            }
-        } else {
-            failure
-        })
+        let (is_drift, path) = (loaded.drift, loaded.path.clone());
+        let mut failure = invalid(loaded);
+        if is_drift {
+            failure.message =
+                format!("`{path}` imports what cannot be pinned; the lock stays as it was");
+            failure.code = "vplan::lock::incomplete".to_owned();
+        }
+        Err(failure)
     }
 
     pub(super) fn replace(
@@ -260,16 +251,12 @@ impl<'e> Locking<'e> {
         let new = refs.find(|at| found.lock.commit(at).is_none());
         let new = new.map(ToString::to_string);
         if let Some(what) = origin.map(ToString::to_string).or(new) {
-            let message = format!(
-                "the lock `{}` of that revision does not pin `{what}`",
-                self.path
-            );
+            let path = &self.path;
+            let message = format!("the lock `{path}` of that revision does not pin `{what}`");
             return Err(Failure::drift("vplan::lock::stale", message));
         }
-        let entries = imports
-            .map(|i| Line::of(&i.origin, Some(i), State::Kept))
-            .collect();
-        Ok(Account::of(&self.path, entries, &found.lock))
+        let entries = imports.map(|i| Line::of(&i.origin, Some(i), State::Kept));
+        Ok(Account::of(&self.path, entries.collect(), &found.lock))
     }
 
     /// Calls the proposer and the judge, and records their answers. Returns the digests of the
@@ -279,15 +266,12 @@ impl<'e> Locking<'e> {
         let (plan, _) = session.make(&asked.request, Asking::Anew, false)?;
         let judge = session.judge(asked.judge, &plan)?;
         let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
-        let proposed = session.request.proposal.map(|proposal| {
-            let proposer = asked.request.proposer.as_deref();
-            RecordedAnswer {
-                question: proposal.reference().question,
-                proposer: proposer
-                    .map(|p| visible(p.as_encoded_bytes()))
-                    .unwrap_or_default(),
-                answer: proposal.answer,
-            }
+        let proposer = asked.request.proposer.as_deref();
+        let proposer = proposer.map(|proposer| visible(proposer.as_encoded_bytes()));
+        let proposed = session.request.proposal.map(|proposal| RecordedAnswer {
+            question: proposal.reference().question,
+            proposer: proposer.unwrap_or_default(),
+            answer: proposal.answer,
         });
         if proposed.is_none() && judged.is_empty() {
             let message =
@@ -297,17 +281,16 @@ impl<'e> Locking<'e> {
                  judge is asked by `judge` checks, `judge-with` or `--judge` names it",
             ));
         }
+        let question = |answer: &RecordedAnswer| answer.question.clone();
         let questions = (
-            proposed.as_ref().map(|a| a.question.clone()),
-            judged.iter().map(|a| a.question.clone()).collect(),
+            proposed.as_ref().map(question),
+            judged.iter().map(question).collect(),
         );
-        lockfile::replace(&self.site, &self.path, self.how.limit, |now| {
+        self.replace(|now| {
             let mut lock = now.lock.clone();
-            proposed
-                .into_iter()
-                .chain(judged)
-                .for_each(|answer| lock.record(answer));
-            Ok::<_, Failure>(lock)
+            let answers = proposed.into_iter().chain(judged);
+            answers.for_each(|answer| lock.record(answer));
+            Ok(lock)
         })?;
         Ok(questions)
     }
@@ -327,9 +310,8 @@ impl<'e> Locking<'e> {
             store.as_ref(),
             self.engine.max_file,
         );
-        let loaded = self.load(&mut pins).map_err(load_failed)?;
-        let asked = pins.requested;
-        let asked_refs = pins.requested_refs;
+        let loaded = self.load(&mut pins)?;
+        let (asked, asked_refs) = (pins.requested, pins.requested_refs);
         let whole = loaded.contract.is_some();
         if !whole && !loaded.drift {
             return Err(invalid(loaded));
@@ -348,50 +330,31 @@ impl<'e> Locking<'e> {
             entries.push(Line::of(origin, pin, state));
         }
         // While a file is missing, its imports are not known.
-        let surplus = found
-            .lock
-            .imports
-            .iter()
-            .filter(|i| whole && !asked.contains(&i.origin));
+        let surplus = found.lock.imports.iter();
+        let surplus = surplus.filter(|i| whole && !asked.contains(&i.origin));
         entries.extend(surplus.map(|i| Line::of(&i.origin, Some(i), State::Surplus)));
         let stale = entries.iter().filter(|e| e.state != State::Kept).count();
-        let failure = if whole {
-            (stale > 0).then(|| self.too_many(stale))
-        } else {
-            Some(self.lacking(loaded))
+        let failure = match whole {
+            true => (stale > 0).then(|| {
+                let surplus = count(stale, "import");
+                let message = format!("the lock `{}` has {surplus} too many", self.path);
+                Failure::drift("vplan::lock::surplus", message).help("`vplan lock` takes them out")
+            }),
+            false => {
+                let what = match loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED) {
+                    true => "lacks",
+                    false => "does not give",
+                };
+                let (lock, path) = (&self.path, &loaded.path);
+                let message = format!("the lock `{lock}` {what} what `{path}` imports");
+                Some(Failure {
+                    diagnostics: invalid(loaded).diagnostics,
+                    ..Failure::drift("vplan::lock::stale", message)
+                })
+            }
         };
         Ok((Account::of(&self.path, entries, &found.lock), failure))
     }
-
-    /// Makes the failure of a lock that lacks imports.
-    fn lacking(&self, loaded: Loaded) -> Failure {
-        let only_missing = loaded.diagnostics.iter().all(|d| d.code == NOT_PINNED);
-        let what = if only_missing {
-            "lacks"
-        } else {
-            "does not give"
-        };
-        let message = format!(
-            "the lock `{}` {what} what `{}` imports",
-            self.path, loaded.path
-        );
-        Failure {
-            diagnostics: invalid(loaded).diagnostics,
-            ..Failure::drift("vplan::lock::stale", message)
-        }
-    }
-
-    fn too_many(&self, surplus: usize) -> Failure {
-        let surplus = count(surplus, "import");
-        let message = format!("the lock `{}` has {surplus} too many", self.path);
-        Failure::drift("vplan::lock::surplus", message).help("`vplan lock` takes them out")
-    }
-}
-
-fn resolve(site: &Site, revision: &str) -> Result<Oid, Failure> {
-    let failed = |e: GitError| load_failed(LoadError::Git(e));
-    let git = site.git.as_ref().map_err(|e| failed(e.clone()))?;
-    changes::resolve(git, revision).map_err(failed)
 }
 
 /// The changes that were made, or the differences that were found.
@@ -458,10 +421,19 @@ impl Line {
     pub(crate) fn of(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
         Self {
             bytes: pin.map(|p| p.bytes),
-            commit: None,
-            from: None,
             digest: pin.map(|p| p.digest.to_string()),
-            import: origin.to_string(),
+            ..Self::bare(origin, None, state)
+        }
+    }
+
+    /// An import, or a branch with the commit that it is pinned to.
+    fn bare(import: &impl ToString, commit: Option<String>, state: State) -> Self {
+        Self {
+            bytes: None,
+            commit,
+            digest: None,
+            from: None,
+            import: import.to_string(),
             state,
         }
     }
@@ -491,14 +463,7 @@ impl Line {
 
     /// Of a branch or tag in this state.
     pub(crate) fn of_gone_ref(pinned: &PinnedRef, state: State) -> Self {
-        Self {
-            bytes: None,
-            commit: Some(pinned.commit.clone()),
-            digest: None,
-            from: None,
-            import: pinned.at.to_string(),
-            state,
-        }
+        Self::bare(&pinned.at, Some(pinned.commit.clone()), state)
     }
 }
 
@@ -532,4 +497,155 @@ pub enum State {
     Missing,
     /// It is pinned and not imported.
     Surplus,
+}
+
+/// A lock whose branches and tags were looked up again. Nothing is written yet.
+pub struct Moving<'l, 'e> {
+    locking: &'l Locking<'e>,
+    before: Pinned,
+    pinned: Pinned,
+    moved: BTreeSet<GitRef>,
+    /// The contract with the new commits of its imports.
+    contract: Contract,
+    /// The branches and tags that move.
+    pub account: Account,
+    /// The differences between the contract with the present pins and with the new ones.
+    pub diff: ContractDiff,
+}
+
+impl<'e> Locking<'e> {
+    /// Looks up the present commits of branches and tags. `names`: imports, by the name after `as`
+    /// or by URL; empty for all.
+    ///
+    /// # Errors
+    /// A name that no import has, or one that names its commit itself; a contract that is invalid,
+    /// before or after; a repository that cannot be read.
+    pub fn moving(&self, names: &[String]) -> Result<Moving<'_, 'e>, Failure> {
+        if self.engine.locked {
+            let message = "`--update` writes the lock, and `--locked` keeps it as it is";
+            let failure = Failure::usage("vplan::usage::update", message);
+            return Err(failure.help("leave out one of them"));
+        }
+        let found = self.whole()?;
+        let (old, before) = self.loaded(&found.lock, &BTreeSet::new())?;
+        let moved = named(&old, &before, names)?;
+        let (new, pinned) = self.loaded(&found.lock, &moved)?;
+        let sides = (old.contract, new.contract);
+        let (Some(contract), Some(after)) = sides else {
+            return Err(Failure::contract("vplan::contract::invalid", "no contract"));
+        };
+        let tracked = self.site.git.as_ref().ok();
+        let tracked = tracked
+            .and_then(|git| git.tracked().ok())
+            .unwrap_or_default();
+        let older = Side::new(&contract, &old.sources);
+        let newer = Side::new(&after, &new.sources);
+        let diff = compare(&older, &newer, &tracked);
+        let entries = entries(&before, &pinned, &moved);
+        let account = Account::of(&self.path, entries, &pinned);
+        Ok(Moving {
+            locking: self,
+            account,
+            before: found.lock,
+            pinned,
+            moved,
+            contract: after,
+            diff,
+        })
+    }
+}
+
+impl Moving<'_, '_> {
+    /// Writes the lock. If the contract becomes or may become weaker, the caller has accepted that,
+    /// and the lock records it.
+    ///
+    /// # Errors
+    /// A lock that cannot be written, or that another process changed in the meantime.
+    pub fn write(mut self) -> Result<Account, Failure> {
+        if self.diff.weaker() > 0 {
+            let identity = self.contract.identity();
+            for at in &self.moved {
+                if let Some(pinned) = self.pinned.commit(at).cloned() {
+                    self.pinned.pin_ref(PinnedRef {
+                        accepted: Some(identity.clone()),
+                        ..pinned
+                    });
+                }
+            }
+        }
+        let written = self.locking.replace(|now| {
+            if now.lock != self.before {
+                let message = "another `vplan lock` changed the lock in the meantime";
+                return Err(Failure::drift("vplan::lock::changed", message).help("try again"));
+            }
+            let mut pinned = self.pinned.clone();
+            pinned.proposals.clone_from(&now.lock.proposals);
+            Ok(pinned)
+        })?;
+        self.account.written = written;
+        Ok(self.account)
+    }
+}
+
+/// Returns the branches and tags with these names; all of them if no names are given.
+fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
+    if names.is_empty() {
+        return Ok(lock.refs.iter().map(|pinned| pinned.at.clone()).collect());
+    }
+    let importer = Source::Local(loaded.path.clone());
+    let mut meant = BTreeSet::new();
+    for name in names {
+        let is_alias = |import: &&(Option<String>, String)| {
+            import.0.as_ref() == Some(name) || import.1 == *name
+        };
+        let by_url = |at: &&GitRef| {
+            [at.url.as_str(), at.to_string().as_str()].contains(&name.as_str())
+                || name.strip_prefix("git+") == Some(at.url.as_str())
+        };
+        let refs = lock.refs.iter().map(|pinned| &pinned.at);
+        let of_url: BTreeSet<GitRef> = refs.filter(by_url).cloned().collect();
+        let import = loaded.imports.iter().find(is_alias);
+        let written = import.and_then(|(_, text)| Source::parse(text, &importer).ok());
+        match written {
+            Some(Named::Moving { at, .. }) => {
+                meant.insert(at);
+            }
+            Some(Named::Source(source)) => {
+                let (name, source) = (visible(name), visible(source.to_string()));
+                let message = format!("`{name}` imports `{source}`, which does not move");
+                let failure = Failure::usage("vplan::usage::update", message);
+                return Err(failure.help("only imports with `?ref=BRANCH` have something to move"));
+            }
+            None if of_url.is_empty() => {
+                let message = format!("no import is called `{}`", visible(name));
+                let aliases = loaded
+                    .imports
+                    .iter()
+                    .filter_map(|(alias, _)| alias.as_deref());
+                let all = "an import is named by its name behind `as`, or by its URL";
+                let help = suggest(name, aliases, all);
+                return Err(Failure::usage("vplan::usage::update", message).help(help));
+            }
+            None => meant.extend(of_url),
+        }
+    }
+    Ok(meant)
+}
+
+/// Lists the result for each branch and tag, and for the files imported through those that moved.
+fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Line> {
+    let mut entries = Vec::new();
+    for now in pinned.refs.iter().filter(|now| moved.contains(&now.at)) {
+        let was = before.commit(&now.at);
+        entries.push(Line::of_ref(now, was));
+        let is_of = |origin: &GitOrigin| origin.url == now.at.url && origin.revision == now.commit;
+        let of_commit = pinned.imports.iter().filter(|import| is_of(&import.origin));
+        entries.extend(of_commit.map(|import| Line::held(import, before)));
+    }
+    let gone = before
+        .imports
+        .iter()
+        .filter(|i| pinned.import(&i.origin).is_none());
+    entries.extend(gone.map(|import| Line::of(&import.origin, Some(import), State::Removed)));
+    entries
 }

@@ -1,12 +1,10 @@
 //! Merges the reports of shards: finds them, and refuses those that `vplan verify` refuses.
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Engine, Exit, Failure, first_of, visible, visible_path};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{count, first_of, visible, visible_path};
+use vplan_base::word::count;
 use vplan_os::files;
 use vplan_run::merge::{MergeError, MergeRequest, Merged, Part, TAMPERED, UNREADABLE, merge, read};
 use vplan_store::records::{EVENTS, REPORT};
@@ -107,18 +105,15 @@ fn found(
             wrong(UNREADABLE, &name, &why)
         })?;
         if below.files.is_empty() {
-            let why = if below.unfinished.is_empty() {
-                format!("holds no report, {DEPTH} folders deep")
-            } else {
-                "holds no report: its run did not come to an end".to_owned()
+            let why = match below.unfinished.is_empty() {
+                true => format!("holds no report, {DEPTH} folders deep"),
+                false => "holds no report: its run did not come to an end".to_owned(),
             };
             absent(&why, notes)?;
         } else if !below.unfinished.is_empty() {
             let runs = count(below.unfinished.len(), "run");
-            notes.push(format!(
-                "{runs} did not come to an end: {}",
-                some_of(&below.unfinished)
-            ));
+            let some = some_of(&below.unfinished);
+            notes.push(format!("{runs} did not come to an end: {some}"));
         }
         if !below.skipped.is_empty() {
             let folders = count(below.skipped.len(), "folder");

@@ -1,6 +1,6 @@
 //! Opens the inputs of a plan: the repository, the changed files, the contract.
 
-use super::failure::{Failure, changes_unknown, invalid, load_failed, root_failed};
+use super::failure::{Failure, invalid};
 use super::place::Engine;
 use super::request::PlanRequest;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,6 +10,7 @@ use vplan_base::command::Command;
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::folders::EachQuestion;
 use vplan_base::path::RepoPath;
+use vplan_base::word::visible_path;
 use vplan_base::workspace::Manifest;
 use vplan_contract::Contract;
 use vplan_contract::error::{EACH_EMPTY, EACH_WORKSPACE};
@@ -18,13 +19,13 @@ use vplan_git as git;
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_init::proposal;
-use vplan_plan::request::{Mode, Request};
+use vplan_plan::request::{ChangedIn, Mode, Request};
 use vplan_repo::changes::base::{Statement, default_base};
 use vplan_repo::changes::earlier::earlier;
-use vplan_repo::changes::error::ChangeError;
 use vplan_repo::changes::gathered::Gathered;
 use vplan_repo::changes::{self, BaseRevision, ChangeSource, base_caveats, given};
 use vplan_repo::load::{self, LoadError, Loaded, Site};
+use vplan_repo::since::Since;
 use vplan_repo::survey::folders::{self, FOLDER_GLOB};
 use vplan_repo::survey::misread::{self, MISREAD_GLOB};
 use vplan_repo::{declaring, lockfile};
@@ -131,7 +132,7 @@ impl Engine<'_> {
         if request.mode == Mode::Fallback && loaded.is_none() {
             request.inferred = inferred(&site)?;
         }
-        let contract_path = load::contract_path(&site, self.contract).map_err(load_failed)?;
+        let contract_path = load::contract_path(&site, self.contract)?;
         Ok(Session {
             site,
             contract_path,
@@ -153,17 +154,10 @@ impl Engine<'_> {
         let begun = since.filter(|_| own.is_none());
         let source = own.cloned();
         let source = source.or_else(|| begun.as_ref().map(ChangeSource::since));
+        let git = site.git.as_ref();
         let mut gathered = match &source {
-            Some(source) => changes::gather_stated(
-                Some(source),
-                site.git.as_ref(),
-                &git::environment,
-                statement,
-            )
-            .map_err(changes_unknown)?,
-            None => {
-                changes::by_default(site.git.as_ref(), statement, &kept).map_err(changes_unknown)?
-            }
+            None => changes::by_default(git, statement, &kept)?,
+            source => changes::gather_stated(source.as_ref(), git, &git::environment, statement)?,
         };
         if let Some(commit) = begun {
             gathered.description = format!(
@@ -171,38 +165,25 @@ impl Engine<'_> {
                 commit.short()
             );
         }
-        if let Some(lacking) = gathered
-            .default
-            .as_ref()
-            .and_then(|d| d.lacking())
-            .filter(|_| self.is_ci)
-        {
-            return Err(changes_unknown(ChangeError::Lacking(Box::new(
-                lacking.clone(),
-            ))));
-        }
+        self.has_history(gathered.default.as_ref())?;
         if let (Ok(git), Some(base)) = (&site.git, gathered.base) {
-            let unknown = |e| changes_unknown(ChangeError::Git(e));
             if let Some(ChangeSource::Base(BaseRevision::Revision(_))) = &source {
-                let default = default_base(git, statement, &kept).map_err(unknown)?;
-                if default.is_before(&base, git, &kept).map_err(unknown)? {
-                    gathered
-                        .caveats
-                        .push(base_caveats::later(&default, "`--base`"));
+                let default = default_base(git, statement, &kept)?;
+                if default.is_before(&base, git, &kept)? {
+                    let later = base_caveats::later(&default, "`--base`");
+                    gathered.caveats.push(later);
                 }
             }
             if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {
-                gathered.earlier =
-                    earlier(git, &base, &gathered.changes, &kept).map_err(unknown)?;
+                gathered.earlier = earlier(git, &base, &gathered.changes, &kept)?;
             }
         }
         let is_list = matches!(source, Some(ChangeSource::From { .. }));
         let is_unasked = gathered.is_empty_by_default() || is_list && gathered.changes.is_empty();
         if is_unasked && self.is_ci {
-            let what = if is_list {
-                "the list of changed files is empty"
-            } else {
-                "nothing changed"
+            let what = match is_list {
+                true => "the list of changed files is empty",
+                false => "nothing changed",
             };
             let message = format!("{what}, and this is CI: an empty change set must be asked for");
             return Err(Failure::usage("vplan::usage::empty_change_set", message).help(
@@ -225,22 +206,20 @@ impl Engine<'_> {
             Some(ChangeSource::From { .. }) => &[],
             _ => return Ok(()),
         };
-        let unknown = given::unknown(&site.root, site.usable_git(), &gathered.changes)
-            .map_err(changes_unknown)?;
-        given::check(texts, &site.root, &self.inside(site), &unknown).map_err(changes_unknown)?;
+        let unknown = given::unknown(&site.root, site.usable_git(), &gathered.changes)?;
+        given::check(texts, &site.root, &self.inside(site), &unknown)?;
         gathered.caveats.extend(given::caveat(unknown));
         Ok(())
     }
 
     /// Returns the caller's directory, relative to the root.
     fn inside(&self, site: &Site) -> RepoPath {
-        let directory = self.directory.canonicalize().ok();
-        let below = directory
-            .as_deref()
-            .and_then(|directory| directory.strip_prefix(&site.root).ok());
-        below
-            .and_then(|below| RepoPath::parse(below.as_os_str().as_bytes()).ok())
-            .unwrap_or_else(RepoPath::root)
+        let below = || {
+            let directory = self.directory.canonicalize().ok()?;
+            let below = directory.strip_prefix(&site.root).ok()?;
+            RepoPath::parse(below.as_os_str().as_bytes()).ok()
+        };
+        below().unwrap_or_else(RepoPath::root)
     }
 
     /// Reads the contract before the changes are known, because it names the commit that they are
@@ -258,9 +237,7 @@ impl Engine<'_> {
     fn proposes(&self, site: &Site, requested: &PlanRequest) -> bool {
         let recorded = || {
             let path = load::contract_path(site, self.contract).ok()?;
-            let lock = site.root.join(std::ffi::OsStr::from_bytes(
-                lockfile::path_for(&path).as_bytes(),
-            ));
+            let lock = site.root.join(lockfile::path_for(&path).to_os());
             lock.symlink_metadata().ok()
         };
         matches!(requested.request.mode, Mode::Llm | Mode::Hybrid)
@@ -303,32 +280,46 @@ impl Session {
     /// Removes a file from the changes that git found: a plan in the work tree is not part of its
     /// own change.
     pub fn leave_out(&mut self, file: &Path) {
-        let inside = file.parent().map(|p| {
-            if p.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                p
-            }
-        });
-        let Some(real) = inside
-            .and_then(|p| p.canonicalize().ok())
-            .zip(file.file_name())
-            .map(|(p, n)| p.join(n))
-        else {
+        let folder = Path::new(".").join(file.parent().unwrap_or(Path::new("")));
+        let real = folder.canonicalize().ok().zip(file.file_name());
+        let Some(real) = real.map(|(folder, name)| folder.join(name)) else {
             return;
         };
-        let Ok(below) = real.strip_prefix(&self.site.root) else {
-            return;
-        };
-        if self.request.changed_in.is_some() {
+        let below = real.strip_prefix(&self.site.root);
+        if let (Ok(below), Some(_)) = (below, self.request.changed_in) {
+            let below = below.as_os_str().as_bytes();
             let files = self.request.changed.files().iter();
-            let others = files
-                .filter(|f| f.path.as_bytes() != below.as_os_str().as_bytes())
-                .cloned()
-                .collect();
-            self.request.changed = ChangeSet::new(others);
+            let others = files.filter(|f| f.path.as_bytes() != below).cloned();
+            self.request.changed = ChangeSet::new(others.collect());
             self.gathered.changes = self.request.changed.clone();
         }
+    }
+}
+
+impl Session {
+    /// Whether files are as at a commit; a file that is in neither counts as such. `None` if only
+    /// git could tell, and `may_ask` does not allow a call.
+    pub(crate) fn is_same(
+        &self,
+        engine: &Engine<'_>,
+        commit: &Oid,
+        paths: &[RepoPath],
+        may_ask: bool,
+    ) -> Option<bool> {
+        let gathered = &self.gathered;
+        let is_whole =
+            gathered.place == Some(ChangedIn::WorkTree) && gathered.base.as_ref() == Some(commit);
+        let changes = is_whole.then_some(&gathered.changes);
+        let stored = || engine.kept_state(&self.site).ok().flatten();
+        let state = if is_whole { None } else { stored() };
+        let since = Since {
+            root: &self.site.root,
+            git: self.git()?,
+            commit,
+            changes,
+            state: state.as_ref(),
+        };
+        since.is_same(paths, may_ask)
     }
 }
 
@@ -337,7 +328,11 @@ impl Session {
 /// # Errors
 /// They cannot be determined (exit 2).
 pub(crate) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<Gathered, Failure> {
-    changes::gather(source, site.git.as_ref(), &git::environment).map_err(changes_unknown)
+    Ok(changes::gather(
+        source,
+        site.git.as_ref(),
+        &git::environment,
+    )?)
 }
 
 /// The result of reading the contract.
@@ -363,7 +358,7 @@ fn contract(read: Read, mode: Mode, brought: bool) -> Result<Option<Loaded>, Fai
             Ok(None)
         }
         Err(LoadError::Missing(..)) if brought || mode == Mode::Fallback => Ok(None),
-        Err(error) => Err(load_failed(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -374,9 +369,13 @@ fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Resu
         return Ok(());
     };
     let mut found = Diagnostics::default();
-    folders::find(site, contract, &loaded.sources, changed, &mut found)
-        .map_err(|e| load_failed(LoadError::Git(e)))?;
-    let (code, what) = if found.is_empty() {
+    folders::find(site, contract, &loaded.sources, changed, &mut found)?;
+    let (mut code, mut what) = (FOLDER_GLOB, "names a folder where files are meant");
+    if found.is_empty() {
+        (code, what) = (
+            MISREAD_GLOB,
+            "has a glob that is read otherwise than it looks",
+        );
         let files = changed.files().iter().map(|file| &file.path);
         let is_there = |path: &RepoPath| given::is_file(&site.root, path);
         misread::find(
@@ -387,13 +386,7 @@ fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Resu
             false,
             &mut found,
         );
-        (
-            MISREAD_GLOB,
-            "has a glob that is read otherwise than it looks",
-        )
-    } else {
-        (FOLDER_GLOB, "names a folder where files are meant")
-    };
+    }
     if found.is_empty() {
         return Ok(());
     }
@@ -404,6 +397,6 @@ fn globs_select_files(site: &Site, loaded: &Loaded, changed: &ChangeSet) -> Resu
 /// Infers the commands that the repository declares, with their ids.
 pub(super) fn inferred(site: &Site) -> Result<Vec<(String, Command)>, Failure> {
     let tree = declaring::declarations(&site.root, site.git.as_ref().ok())
-        .map_err(|e| root_failed(&site.root, &e))?;
+        .map_err(|e| Failure::unreadable(&visible_path(&site.root), e))?;
     Ok(proposal::fallback(&tree))
 }

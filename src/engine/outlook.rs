@@ -1,25 +1,21 @@
 //! Previews a run by the records of earlier ones: which cached passes would replace steps, what
 //! differs for the others, how long steps took, and which steps may run in parallel.
 
-use super::open::Session;
-use super::place::Engine;
 use super::staged::agree;
+use crate::{Engine, Git, History, Plan, Root, Session};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use vplan_base::jobs::Jobs;
-use vplan_git::Git;
 use vplan_git::snapshot::Snapshot;
 use vplan_os::environment::{Environment, Grants};
-use vplan_os::process::program::Root;
+use vplan_plan::beside;
 use vplan_plan::beside::Beside;
 use vplan_plan::beside::known::KnownEffects;
 use vplan_plan::explain::outlook::{Outlook, StepOutlook};
-use vplan_plan::{Plan, beside};
 use vplan_reuse::decide::Use;
 use vplan_run::expected::ExpectedTimes;
-use vplan_store::history::History;
 use vplan_store::reuse::Recall;
 use vplan_store::reuse::preview::PassPreview;
 use vplan_store::reuse::results::Results;

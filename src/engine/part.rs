@@ -1,21 +1,16 @@
 //! Compares a request that names its files, or a saved plan of one, with the change since the
 //! default base, and reports what it does not cover.
 
-use super::failure::{Failure, changes_unknown};
-use super::open::{Session, gather_from, statement};
-use super::place::Engine;
+use super::open::{gather_from, statement};
+use crate::{
+    Caveat, ChangeSet, ChangeSource, Code, Effect, Engine, Facts, Failure, Plan, RepoPath, Session,
+    first_of, visible,
+};
 use std::collections::BTreeSet;
-use vplan_base::change::{ChangeSet, ChangedFile};
-use vplan_base::path::RepoPath;
-use vplan_base::word::{first_of, visible};
-use vplan_plan::Plan;
-use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_base::change::ChangedFile;
 use vplan_plan::contains::missing;
-use vplan_plan::facts::Facts;
 use vplan_plan::request::{Mode, Request};
-use vplan_repo::changes::ChangeSource;
 use vplan_repo::changes::base::default_base;
-use vplan_repo::changes::error::ChangeError;
 
 /// Maximum number of missing checks that a message names.
 const NAMED: usize = 3;
@@ -41,17 +36,14 @@ pub(crate) fn part_of_named(
         return Ok(None);
     };
     let line = session.loaded.as_ref().and_then(statement);
-    let unknown = |e| changes_unknown(ChangeError::Git(e));
-    let found = default_base(git, line, &engine.commit_cache(&session.site)).map_err(unknown)?;
+    let found = default_base(git, line, &engine.commit_cache(&session.site))?;
     let Some(base) = found.commit else {
         return Ok(None);
     };
     let whole = gather_from(&session.site, Some(&ChangeSource::since(&base)))?.changes;
-    let lacking: Vec<&ChangedFile> = whole
-        .files()
-        .iter()
-        .filter(|file| !request.changed.contains(&file.path))
-        .collect();
+    let lacking = whole.files().iter();
+    let lacking = lacking.filter(|file| !request.changed.contains(&file.path));
+    let lacking: Vec<&ChangedFile> = lacking.collect();
     if lacking.is_empty() {
         return Ok(None);
     }
@@ -62,10 +54,9 @@ pub(crate) fn part_of_named(
     let compiled =
         |request: &Request| session.compiled(Some(contract), request, &mut Facts::default());
     // Both as compiled: recovery may have rewritten the plan.
-    let own = if saved && plan.rewrites.is_empty() {
-        Ok(None)
-    } else {
-        compiled(request).map(Some)
+    let own = match saved && plan.rewrites.is_empty() {
+        true => Ok(None),
+        false => compiled(request).map(Some),
     };
     let (wider, own) = match (compiled(&wider), own) {
         (Ok(wider), Ok(own)) => (wider, own),
@@ -83,10 +74,8 @@ pub(crate) fn part_of_named(
     let (what, help) = if saved {
         ("the saved plan covers only a part", "make the plan again")
     } else if request.changed.is_empty() {
-        (
-            "the request covers no file",
-            "`--changed-none` verifies none of it",
-        )
+        let help = "`--changed-none` verifies none of it";
+        ("the request covers no file", help)
     } else {
         let help = "leave them out to verify all of it";
         ("the named files are only a part", help)

@@ -1,11 +1,8 @@
 //! Selects the lock for the imports of a contract, and handles differences.
 
-use super::failure::Failure;
-use super::place::Engine;
-use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
+use crate::{ContractRequest, Engine, Exit, Failure, LoadError, Loaded, RepoPath, Site};
 use vplan_repo::beside::BesideError;
-use vplan_repo::load::{self, ContractRequest, LoadError, Loaded, Site};
+use vplan_repo::load;
 use vplan_repo::lockfile::{self, LockFile};
 use vplan_repo::pinned::PinnedImports;
 

@@ -1,12 +1,12 @@
 //! Locates what belongs to a repository but not to the change: the contract, the state, the cache.
 
-use super::failure::{Failure, load_failed};
+use super::failure::{Failure, valid};
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
+use vplan_contract::Contract;
 use vplan_git as git;
 use vplan_os::state_dir::{self, StateDir, StateError};
-use vplan_os::terminal;
-use vplan_os::view;
+use vplan_os::{terminal, view};
 use vplan_plan::drift::Difference;
 use vplan_repo::changes::commit_cache::CommitCache;
 use vplan_repo::folders::FoldersOf;
@@ -97,8 +97,7 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// A directory that cannot be entered.
     pub fn locate(&self) -> Result<Site, Failure> {
-        let mut site =
-            load::locate(self.directory, self.contract, &git::environment).map_err(load_failed)?;
+        let mut site = load::locate(self.directory, self.contract, &git::environment)?;
         // Without such a place, everything is read again.
         if let Ok(states) = self.state_base() {
             if let Some(home) = view::checked_out_from(&site.root, &states) {
@@ -166,8 +165,12 @@ impl<'e> Engine<'e> {
     /// # Errors
     /// The contract is missing, or cannot be read. An invalid one is not an error here.
     pub fn load_contract(&self, site: &Site) -> Result<Loaded, Failure> {
-        self.load(site, &self.contract_request(None, None))?
-            .map_err(load_failed)
+        Ok(self.load(site, &self.contract_request(None, None))??)
+    }
+
+    /// Loads the contract of the work tree, which has no errors, and what was loaded with it.
+    pub fn valid_contract(&self, site: &Site) -> Result<(Contract, Loaded), Failure> {
+        valid(self.load_contract(site)?)
     }
 
     /// Returns the contract to read: of a revision or the work tree. `base`: the base of the

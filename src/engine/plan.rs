@@ -3,21 +3,16 @@
 
 use super::base_contract::{attach, of_look};
 use super::baseline;
-use super::failure::Failure;
 use super::judge_commit::Judge;
-use super::open::Session;
 use super::open::inferred;
-use super::place::Engine;
 use super::propose::Asking;
-use super::request::{PlanRequest, deny};
+use super::request::deny;
+use crate::{ChangeSet, Contract, Engine, Facts, Failure, Plan, PlanRequest, Session};
 use std::collections::BTreeSet;
-use vplan_base::change::ChangeSet;
-use vplan_contract::Contract;
-use vplan_plan::Plan;
 use vplan_plan::caveat;
 use vplan_plan::compared::Compared;
 use vplan_plan::compile::{Compiled, compile_with};
-use vplan_plan::facts::{Facts, MAX_FACT_ROUNDS, Question};
+use vplan_plan::facts::{MAX_FACT_ROUNDS, Question};
 use vplan_plan::request::{Mode, Request};
 use vplan_recover as recover;
 use vplan_repo::changes::gathered::Gathered;

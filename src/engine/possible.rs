@@ -1,14 +1,10 @@
 //! Lists the checks that a future change inside of some globs may need.
 
-use super::failure::{Failure, invalid};
-use super::place::Engine;
+use crate::{ChangeSet, Engine, Failure, RepoPath, visible};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use vplan_base::change::ChangeSet;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
-use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
 use vplan_plan::diff::possible::{Possible, PossibleCheck};
 use vplan_plan::facts::Question;
 use vplan_plan::request::Request;
@@ -47,10 +43,7 @@ impl Engine<'_> {
     pub fn possible(&self, request: &Request, globs: &[String]) -> Result<PossibleChecks, Failure> {
         let within = selection(globs)?;
         let site = self.locate()?;
-        let loaded = self.load_contract(&site)?;
-        let Some(contract) = &loaded.contract else {
-            return Err(invalid(loaded));
-        };
+        let (contract, _) = self.valid_contract(&site)?;
         let git = site.usable_git();
         let mut tracked = git.and_then(|git| git.tracked().ok()).unwrap_or_default();
         tracked.retain(|path| within.selects(path));
@@ -67,7 +60,7 @@ impl Engine<'_> {
         };
         let facts = answer(&asked, &ground)
             .map_err(|error| Failure::setup("vplan::repository::root", error.to_string()))?;
-        let possible = Possible::new(contract, request, &facts, &within, &tracked)?;
+        let possible = Possible::new(&contract, request, &facts, &within, &tracked)?;
         if !possible.is_any_inside() {
             let message = format!("no path lies inside of `{}`", visible(globs.join(" ")));
             return Err(Failure::usage("vplan::usage::glob", message));

@@ -1,18 +1,14 @@
 //! Calls external proposers of checks, in modes `llm` and `hybrid`.
 
-use super::failure::Failure;
-use super::open::Session;
 use super::pins;
-use super::request::{PROPOSER_TIMEOUT, PlanRequest};
+use super::request::PROPOSER_TIMEOUT;
+use crate::{Caveat, Code, Digest, Effect, Exit, Failure, PlanRequest, Session, visible};
 use std::ffi::OsStr;
-use vplan_base::canon::Digest;
 use vplan_base::command::{Command, Env, Piece};
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{Word, visible};
+use vplan_base::word::Word;
 use vplan_check::verb::CommandRequest;
 use vplan_lang::command::parse_command;
 use vplan_os::process::ask::NoAnswer;
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::frame::{known_role, without_contract};
 use vplan_plan::proposal::{Proposal, ProposalAnswer, Question};
 use vplan_plan::request::Request;
@@ -93,19 +89,17 @@ impl Session {
         let question = self.question().text();
         let digest = Digest::of(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
-        let recorded = if asking == Asking::Anew {
-            None
-        } else {
-            self.recorded(&digest)?
+        let recorded = match asking {
+            Asking::Anew => None,
+            Asking::Recorded | Asking::Now => self.recorded(&digest)?,
         };
         if let Some(recorded) = recorded {
-            return understand(question, recorded.as_bytes())
-                .map(Some)
-                .map_err(|why| {
-                    let message = format!("the recorded answer to {digest} cannot be used: {why}");
-                    Failure::drift("vplan::proposer::bad_record", message)
-                        .help("`vplan lock --record --proposer COMMAND` records it anew")
-                });
+            let understood = understand(question, recorded.as_bytes()).map(Some);
+            return understood.map_err(|why| {
+                let message = format!("the recorded answer to {digest} cannot be used: {why}");
+                Failure::drift("vplan::proposer::bad_record", message)
+                    .help("`vplan lock --record --proposer COMMAND` records it anew")
+            });
         }
         if requested.proposer.is_none() && !demanded {
             return Ok(None);
@@ -121,10 +115,9 @@ impl Session {
             ));
         }
         let Some(text) = &requested.proposer else {
-            let message = if asking == Asking::Anew {
-                "there is no proposer to ask"
-            } else {
-                "mode `llm` needs a proposer, and no recorded answer fits this request"
+            let message = match asking {
+                Asking::Anew => "there is no proposer to ask",
+                _ => "mode `llm` needs a proposer, and no recorded answer fits this request",
             };
             return Err(Failure::usage("vplan::usage::no_proposer", message)
                 .help("name one with `--proposer COMMAND`"));
@@ -136,64 +129,47 @@ impl Session {
         let said = propose(&self.site.root, &argv, &env, &question, limit)
             .map_err(|why| no_answer(text, &why))?;
         understand(question, &said).map(Some).map_err(|why| {
-            let shown = visible(text.as_encoded_bytes());
-            Failure::setup(
-                "vplan::proposer::bad_answer",
-                format!("the proposer `{shown}`: {why}"),
-            )
-            .help("it writes one JSON object and nothing else: {\"commands\":[\"make test\"]}")
+            let message = format!("the proposer `{}`: {why}", visible(text.as_encoded_bytes()));
+            Failure::setup("vplan::proposer::bad_answer", message)
+                .help("it writes one JSON object and nothing else: {\"commands\":[\"make test\"]}")
         })
     }
 }
 
 fn understand(question: String, answer: &[u8]) -> Result<Proposal, String> {
     let answer = ProposalAnswer::read(answer).map_err(|bad| bad.0)?;
-    let commands = answer
-        .commands
-        .iter()
-        .map(|s| {
-            (
-                CommandRequest::read(&s.command, parse_command),
-                s.why.clone(),
-            )
-        })
-        .collect();
+    let read = |command: &str| CommandRequest::read(command, parse_command);
+    let commands = answer.commands.iter();
+    let commands = commands.map(|s| (read(&s.command), s.why.clone()));
     Ok(Proposal {
         question,
         answer: answer.text(),
-        commands,
+        commands: commands.collect(),
     })
 }
 
 /// Returns the words of a program's command, from a flag or a statement.
 pub fn words(of: &str, command: Command) -> Result<(Vec<Word>, Env), Failure> {
-    let wrong = |why: String| {
-        Err(Failure::usage(
-            format!(
-                "vplan::usage::{}",
-                of.trim_start_matches('-').replace('-', "_")
-            ),
-            format!("`{of}`: {why}"),
-        )
-        .help("a command without shell operators; `sh -c '…'` if it needs them"))
+    let wrong = |why: &str| {
+        let name = of.trim_start_matches('-').replace('-', "_");
+        Failure::usage(format!("vplan::usage::{name}"), format!("`{of}`: {why}"))
+            .help("a command without shell operators; `sh -c '…'` if it needs them")
     };
     match command {
-        Command::Unsupported { unsupported, .. } => wrong(format!(
-            "`{}` cannot be started without a shell",
-            visible(&unsupported.text)
-        )),
+        Command::Unsupported { unsupported, .. } => {
+            let text = visible(&unsupported.text);
+            Err(wrong(&format!(
+                "`{text}` cannot be started without a shell"
+            )))
+        }
         Command::Argv { env, pieces } => {
             let words = pieces.into_iter().map(|p| match p {
                 Piece::Word(word) => Some(word),
                 Piece::Changed => None,
             });
-            match words.collect::<Option<Vec<Word>>>() {
-                Some(words) => Ok((words, env)),
-                None => wrong(
-                    "`{changed}` means nothing here: the changed files are in the question"
-                        .to_owned(),
-                ),
-            }
+            let words: Option<Vec<Word>> = words.collect();
+            let why = "`{changed}` means nothing here: the changed files are in the question";
+            words.map(|words| (words, env)).ok_or_else(|| wrong(why))
         }
     }
 }
@@ -206,23 +182,14 @@ fn no_answer(text: &std::ffi::OsStr, why: &NoAnswer) -> Failure {
         NoAnswer::Failed { .. } | NoAnswer::Stopped => "vplan::proposer::failed",
     };
     let shown = visible(text.as_encoded_bytes());
-    let failure = Failure::setup(
-        code,
-        format!("the proposer `{shown}` gave no answer: {why}"),
-    );
+    let message = format!("the proposer `{shown}` gave no answer: {why}");
+    let failure = Failure::setup(code, message);
     match why {
         NoAnswer::Failed { stderr, .. } if !stderr.is_empty() => {
-            let last: Vec<String> = stderr
-                .rsplit(|b| *b == b'\n')
-                .filter(|l| !l.is_empty())
-                .take(3)
-                .map(visible)
-                .map(|l| l.to_string())
-                .collect();
-            failure.help(format!(
-                "it said: {}",
-                last.into_iter().rev().collect::<Vec<_>>().join(" | ")
-            ))
+            let lines = stderr.rsplit(|b| *b == b'\n').filter(|l| !l.is_empty());
+            let mut last: Vec<String> = lines.take(3).map(visible).collect();
+            last.reverse();
+            failure.help(format!("it said: {}", last.join(" | ")))
         }
         NoAnswer::TimedOut => failure.help("`--proposer-timeout` gives it longer"),
         _ => failure,

@@ -1,21 +1,17 @@
 //! Checks whether the change requires more after checks have written to the tree as they may, or
 //! new files have appeared.
 
-use super::open::Session;
-use super::place::Engine;
 use super::propose::Asking;
-use super::request::VerifyRequest;
 use super::staged::index_differs;
-use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
-use vplan_git::object::Oid;
-use vplan_plan::Plan;
+use crate::{
+    Caveat, Code, Effect, Engine, Oid, Plan, RepoPath, Report, Session, Verdict, VerifyRequest,
+    visible,
+};
+use std::collections::BTreeSet;
 use vplan_plan::about::is_selected;
-use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::contains::missing;
 use vplan_plan::request::ChangedIn;
-use vplan_run::report::Report;
-use vplan_run::verdict::Verdict;
 
 /// The help of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
@@ -41,12 +37,9 @@ impl Again<'_> {
             return (!wrote.is_empty()).then(|| index_differs(wrote));
         }
         if self.requested.shard.is_some() && !wrote.is_empty() {
-            let message = "checks wrote files, which those of other shards do not see";
-            return Some(
-                grew(message.to_owned())
-                    .about(wrote.to_vec())
-                    .way_out("keep what they write, and run all shards again"),
-            );
+            let caveat = grew("checks wrote files, which those of other shards do not see");
+            let way_out = "keep what they write, and run all shards again";
+            return Some(caveat.about(wrote.to_vec()).way_out(way_out));
         }
         let asks_others = self.requested.file.is_some() || self.session.request.proposal.is_some();
         if asks_others {
@@ -60,12 +53,11 @@ impl Again<'_> {
                 .filter(|path| !first.request.changed.contains(path))
                 .cloned()
                 .collect();
-            let message = if wrote.is_empty() {
-                "files appeared that were not part of the change, and checks are about them"
-            } else {
-                "checks wrote files that were not part of the change"
+            let message = match wrote {
+                [] => "files appeared that were not part of the change, and checks are about them",
+                _ => "checks wrote files that were not part of the change",
             };
-            return (!more.is_empty()).then(|| grew(message.to_owned()).about(more));
+            return (!more.is_empty()).then(|| grew(message).about(more));
         }
         let planned = self
             .engine
@@ -73,49 +65,40 @@ impl Again<'_> {
             .and_then(|mut now| now.plan(&self.requested.plan, Asking::Recorded));
         match planned {
             Ok((plan, _)) => {
-                let mut checks: Vec<String> = missing(&plan, first)
-                    .iter()
-                    .map(|s| s.check().to_owned())
-                    .collect();
+                let missing = missing(&plan, first);
+                let mut checks: Vec<String> =
+                    missing.iter().map(|s| s.check().to_owned()).collect();
                 checks.dedup();
                 checks.truncate(FILES_SHOWN);
-                let message = if wrote.is_empty() {
-                    "files appeared while the checks ran, and the change with them asks for more than what ran"
-                } else {
-                    "checks wrote files, and the change that came of it asks for more than what ran"
+                let message = match wrote {
+                    [] => {
+                        "files appeared while the checks ran, and the change with them asks for more than what ran"
+                    }
+                    _ => {
+                        "checks wrote files, and the change that came of it asks for more than what ran"
+                    }
                 };
-                let caveat = || {
-                    grew(message.to_owned())
-                        .of_checks(checks.clone())
-                        .about([wrote, made].concat())
-                };
-                (!checks.is_empty()).then(caveat)
+                let files = || [wrote, made].concat();
+                (!checks.is_empty()).then(|| grew(message).of_checks(checks).about(files()))
             }
             Err(failure) => {
                 let why = visible(&failure.message);
-                Some(grew(format!(
-                    "checks wrote files, and what the change is now cannot be said: {why}"
-                )))
+                let message = "checks wrote files, and what the change is now cannot be said";
+                Some(grew(&format!("{message}: {why}")))
             }
         }
     }
 }
 
-fn grew(message: String) -> Caveat {
+fn grew(message: &str) -> Caveat {
     Caveat::new(Code::ChangeGrew, Effect::Incomplete, message).way_out(AGAIN)
 }
 
 /// Whether a run would have passed without [`Code::ChangeGrew`].
 #[must_use]
-pub fn only_grew(report: &Report) -> bool {
-    let blocks = |c: &&Caveat| c.effect == Effect::Incomplete;
-    let mut blocking = report
-        .caveats
-        .iter()
-        .filter(blocks)
-        .map(|c| c.code)
-        .peekable();
-    report.verdict == Verdict::Incomplete
-        && blocking.peek().is_some()
-        && blocking.all(|code| code == Code::ChangeGrew)
+pub(crate) fn only_grew(report: &Report) -> bool {
+    let caveats = report.caveats.iter();
+    let blocking = caveats.filter(|c| c.effect == Effect::Incomplete);
+    let codes: BTreeSet<Code> = blocking.map(|c| c.code).collect();
+    report.verdict == Verdict::Incomplete && codes == BTreeSet::from([Code::ChangeGrew])
 }

@@ -1,24 +1,17 @@
 //! Determines the subject of a run's round, and records the round in the ledger.
 
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
-use super::request::VerifyRequest;
 use super::subject::{RoundRequirements, named};
+use crate::{Contract, Engine, Exit, Failure, Plan, Report, Session, Site, Verdict, VerifyRequest};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use vplan_base::setting::Row;
-use vplan_base::vocabulary::Exit;
-use vplan_contract::Contract;
 use vplan_ledger::began::Began;
 use vplan_ledger::round::{About, Change, Recorded, Round as Ended, RoundResult, Scope, record};
 use vplan_ledger::signature::signature;
-use vplan_ledger::{Ledger, Status, Terms};
+use vplan_ledger::{Contents, Ledger, Status, Terms};
 use vplan_repo::contents::Tree;
 use vplan_repo::ledger_file::{LedgerError, LedgerFile, PATIENCE};
-use vplan_repo::load::Site;
-use vplan_run::report::{Decision, Report};
-use vplan_run::verdict::Verdict;
+use vplan_run::report::Decision;
 use vplan_store::records::wall_clock;
 
 impl From<LedgerError> for Failure {
@@ -51,6 +44,14 @@ impl Engine<'_> {
             own: own.iter().cloned().chain(state).collect(),
         }
     }
+}
+
+/// Lists the files of the work tree.
+pub(crate) fn contents(tree: &Tree<'_>) -> Result<Contents, Failure> {
+    tree.contents().map_err(|e| {
+        let message = format!("the files of the work tree cannot be listed: {e}");
+        Failure::setup("vplan::ledger::contents", message)
+    })
 }
 
 /// The reason of a run that escalates because its round could not be recorded.
@@ -90,40 +91,38 @@ impl<'k> Keeper<'k> {
         requested: &VerifyRequest,
         memory: Option<&'k RefCell<Ledger>>,
         session: &Session,
+        plan: &Plan,
         requirements: Option<RoundRequirements>,
-        scope: Scope,
     ) -> Result<Option<Self>, Failure> {
-        let today = || Terms::of(session.contract().map(|c| &c.gate));
-        let own = || About {
-            scope,
-            ..About::default()
+        let (terms, about) = match requirements {
+            Some(requirements) => (requirements.terms, requirements.about),
+            None => {
+                let is_empty = plan.steps.is_empty() && plan.rewrites.is_empty();
+                let about = About {
+                    scope: if is_empty {
+                        Scope::Nothing
+                    } else {
+                        Scope::Whole
+                    },
+                    ..About::default()
+                };
+                (Terms::of(session.contract().map(|c| &c.gate)), about)
+            }
         };
-        let (terms, about) = requirements.map_or_else(
-            || (today(), own()),
-            |requirements| (requirements.terms, requirements.about),
-        );
         let (keeping, attempt, subject) = match (&requested.subject, memory) {
             (Some(subject), _) => {
                 named(subject)?;
                 let file = LedgerFile::new(engine.state(&session.site)?);
                 let attempt = file.read()?.attempt(subject);
-                (Keeping::File(file), attempt, subject.clone())
+                (Keeping::File(file), attempt, subject.as_str())
             }
-            (None, Some(ledger)) => (
-                Keeping::Memory(ledger),
-                ledger.borrow().attempt(""),
-                String::new(),
-            ),
+            (None, Some(ledger)) => (Keeping::Memory(ledger), ledger.borrow().attempt(""), ""),
             (None, None) => return Ok(None),
         };
         Ok(Some(Self {
-            keeping,
-            subject,
             status: requested.status,
-            terms,
             attempt,
-            about,
-            fault: RefCell::default(),
+            ..Self::without_run(keeping, subject, terms, about)
         }))
     }
 
@@ -231,10 +230,7 @@ impl<'k> Keeper<'k> {
         said: RoundResult,
         tree: &Tree<'_>,
     ) -> Result<(Ledger, Recorded), Failure> {
-        let contents = tree.contents().map_err(|e| {
-            let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::setup("vplan::ledger::contents", message)
-        })?;
+        let contents = contents(tree)?;
         let entry = ledger.entry(&self.subject);
         let weaker = entry
             .and_then(|e| e.began.as_ref())
@@ -251,10 +247,9 @@ impl<'k> Keeper<'k> {
             );
         }
         let ended_at = wall_clock();
-        let about = self.about.clone();
         let recorded_files = contents.clone();
         let round = Ended {
-            about,
+            about: self.about.clone(),
             changed,
             contents,
             ended_at: &ended_at,
@@ -281,11 +276,10 @@ impl<'k> Keeper<'k> {
         named(subject)?;
         let keeping = Keeping::File(LedgerFile::new(engine.state(site)?));
         let terms = Terms::of(contract.map(|c| &c.gate));
-        let contract = contract.map(|c| c.digest.clone());
         let began = Began {
             assumed: false,
             base: None,
-            contract,
+            contract: contract.map(|c| c.digest.clone()),
             gate: terms,
         };
         let about = About {

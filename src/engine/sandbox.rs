@@ -1,28 +1,21 @@
 //! Checks, before anything starts, that every step of a plan can be confined as requested.
 
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
-use super::request::{SandboxMissing, VerifyRequest};
+use super::request::SandboxMissing;
+use crate::{
+    Caveat, Code, Effect, Engine, Exit, Failure, GitError, Loaded, Note, Plan, RepoPath, Root,
+    Session, Site, Step, VerifyRequest, first_of, visible, visible_path,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::{Code as DiagnosticCode, Diagnostic, Diagnostics};
-use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::{first_of, visible, visible_path};
 use vplan_check::confine::{Guarantee, SandboxLevel};
 use vplan_git::environment;
-use vplan_git::error::GitError;
 use vplan_git::shared_state::{SharedState, StateDifference, other_work_trees};
 use vplan_os::hard_links::linked_elsewhere;
 use vplan_os::held::HeldFiles;
-use vplan_os::process::program::Root;
 use vplan_os::scratch::{self, TempDir};
-use vplan_plan::caveat::{Caveat, Code, Effect};
-use vplan_plan::{Note, Plan, Step};
 use vplan_repo::changes::base::is_common_name;
-use vplan_repo::load::{Loaded, Site};
 use vplan_repo::{baseline, lockfile};
 use vplan_runner::sandbox::{Sandbox, missing};
 
@@ -64,10 +57,8 @@ pub(super) fn sandbox(
     plan: &Plan,
     asked: &VerifyRequest,
 ) -> Result<PlanSandbox, Failure> {
-    let confined = plan
-        .steps
-        .iter()
-        .filter(|step| !step.confinement().is_none());
+    let confined = plan.steps.iter();
+    let confined = confined.filter(|step| !step.confinement().is_none());
     let confined: Vec<_> = confined.collect();
     if confined.is_empty() {
         return Ok(PlanSandbox::default());
@@ -85,26 +76,21 @@ pub(super) fn sandbox(
         (true, _) => None,
         (false, SandboxMissing::Refuse) => return Err(unavailable(&without, &lacking)),
         (false, SandboxMissing::Run) => {
-            let message = format!(
-                "{} ran without all that {} to be confined by: {}",
-                first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
-                if without.len() == 1 {
-                    "it was"
-                } else {
-                    "they were"
-                },
-                reasons(&lacking)
-            );
+            let (steps, why) = (named(&without), reasons(&lacking));
+            let were = if without.len() == 1 {
+                "it was"
+            } else {
+                "they were"
+            };
+            let message = format!("{steps} ran without all that {were} to be confined by: {why}");
             Some(Caveat::new(Code::SandboxMissing, Effect::Narrows, message))
         }
     };
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
     let state = engine.state_base().ok();
     let own = std::env::current_exe().ok();
-    let elsewhere: Vec<&Path> = [state.as_deref(), own.as_deref(), asked.records.as_deref()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let elsewhere = [state.as_deref(), own.as_deref(), asked.records.as_deref()];
+    let elsewhere: Vec<&Path> = elsewhere.into_iter().flatten().collect();
     let home = environment("HOME").map(PathBuf::from);
     let sandbox = Sandbox::new(root.path(), reserved(session), &elsewhere, home.as_deref())
         .with_stores(stores(session, asked)?);
@@ -134,9 +120,8 @@ fn stores(session: &Session, asked: &VerifyRequest) -> Result<Vec<PathBuf>, Fail
     let real = |store: &PathBuf| {
         let shown = visible_path(store);
         let usage = |message| Failure::usage("vplan::usage::sandbox_store", message);
-        let real = store
-            .canonicalize()
-            .map_err(|e| usage(format!("`{shown}` cannot be opened: {e}")))?;
+        let unopened = |e| usage(format!("`{shown}` cannot be opened: {e}"));
+        let real = store.canonicalize().map_err(unopened)?;
         if session.site.may_hold(&real) {
             let why = format!("`{shown}` lies in the repository");
             return Err(usage(why).help("name a store outside of it"));
@@ -152,10 +137,9 @@ fn without_inputs(step: &Step) -> Result<(), Failure> {
     if step.sandbox < SandboxLevel::Files || step.inputs.is_some() {
         return Ok(());
     }
+    let (id, level) = (visible(&step.id), step.sandbox.name());
     let message = format!(
-        "the step `{}` has no `inputs`, and under `sandbox {}` it could read nothing of the repository",
-        visible(&step.id),
-        step.sandbox.name()
+        "the step `{id}` has no `inputs`, and under `sandbox {level}` it could read nothing of the repository"
     );
     let failure = Failure::setup("vplan::sandbox::without_inputs", message);
     Err(failure
@@ -236,22 +220,19 @@ pub(super) fn held(
     let dirs = git.iter().flat_map(|git| [&git.git_dir, &git.common_dir]);
     let dirs: BTreeSet<&PathBuf> = dirs.collect();
     let outside = dirs.iter().filter(|dir| !dir.starts_with(root));
-    let mut kept: BTreeSet<PathBuf> = reserved(session)
-        .iter()
-        .map(|path| root.join(path.to_os()))
-        .collect();
+    let own = reserved(session);
+    let own = own.iter().map(|path| root.join(path.to_os()));
     // In a linked work tree, `.git` is a file with the path of the git directory.
     let linked = root.join(".git");
-    kept.extend([root.join(".vplan"), records.to_owned()]);
+    let mut kept: BTreeSet<PathBuf> = own
+        .chain([root.join(".vplan"), records.to_owned()])
+        .collect();
     kept.extend(asked.records.clone());
     without_links(kept.iter().cloned().chain(engine.state_base().ok()))?;
     kept.extend(linked.is_file().then_some(linked));
-    kept.extend(
-        dirs.iter()
-            .flat_map(|dir| DECIDING.map(|name| dir.join(name))),
-    );
-    // A missing path cannot be protected, so an empty folder is made, which means the same to git.
     for dir in &dirs {
+        kept.extend(DECIDING.map(|name| dir.join(name)));
+        // A missing path cannot be protected, so an empty folder is made, which means the same to git.
         for name in ["hooks", "info"] {
             let _ = std::fs::create_dir(dir.join(name));
         }
@@ -308,14 +289,14 @@ fn broken(error: &std::io::Error) -> Failure {
 }
 
 fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failure {
-    let message = format!(
-        "{} cannot be confined as asked: {}",
-        first_of(without.iter().map(|id| format!("`{id}`")), NAMED),
-        reasons(lacking)
-    );
-    Failure::setup("vplan::sandbox::unavailable", message).help(
-        "`vplan audit --machine` shows what this system guarantees; `--sandbox-missing run` runs with that, which is no full pass",
-    )
+    let (steps, why) = (named(without), reasons(lacking));
+    let message = format!("{steps} cannot be confined as asked: {why}");
+    Failure::setup("vplan::sandbox::unavailable", message)
+        .help("`vplan audit --machine` shows what this system guarantees; `--sandbox-missing run` runs with that, which is no full pass")
+}
+
+fn named(steps: &[&str]) -> String {
+    first_of(steps.iter().map(|id| format!("`{id}`")), NAMED)
 }
 
 fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
@@ -326,11 +307,8 @@ fn reasons(lacking: &BTreeMap<Guarantee, String>) -> String {
 
 /// Returns the files that control the verification, which no confined step may change.
 fn reserved(session: &Session) -> BTreeSet<RepoPath> {
-    reserved_by(
-        &session.site,
-        &session.contract_path,
-        session.loaded.as_ref(),
-    )
+    let loaded = session.loaded.as_ref();
+    reserved_by(&session.site, &session.contract_path, loaded)
 }
 
 fn reserved_by(site: &Site, contract: &RepoPath, loaded: Option<&Loaded>) -> BTreeSet<RepoPath> {

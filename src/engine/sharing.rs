@@ -2,15 +2,11 @@
 
 #[cfg(feature = "remote")]
 use super::address::{AddressFlags, remote};
-use super::failure::Failure;
-use super::open::Session;
 use super::request::CacheRequest;
+use crate::{Failure, Note, Session, Site, visible, visible_path};
 use std::path::{Path, PathBuf};
-use vplan_base::word::{visible, visible_path};
 use vplan_git::environment;
 use vplan_os::files::read_plain;
-use vplan_plan::Note;
-use vplan_repo::load::Site;
 use vplan_reuse::signing::{Signer, Trust};
 use vplan_store::shared::{Address, SharedCache};
 

@@ -1,31 +1,23 @@
 //! Verifies the staged files instead of the work tree. If they differ, the run uses a view of the
 //! repository: the index's content, with links to the folders that the contract names in `linked`.
 
-use super::failure::{Failure, changes_unknown};
-use super::open::Session;
-use super::place::Engine;
+use crate::{
+    Caveat, ChangeSet, Code, Effect, Engine, Failure, Git, GitError, Plan, RepoPath, Session, Site,
+    first_of,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use vplan_base::change::ChangeSet;
-use vplan_base::path::RepoPath;
-use vplan_base::word::first_of;
 use vplan_contract::Test;
-use vplan_git::Git;
-use vplan_git::error::GitError;
 use vplan_git::mended::MendError;
 use vplan_git::unseen::HiddenBy;
 use vplan_os::files;
 use vplan_os::view::{self, View, ViewError};
-use vplan_plan::Plan;
 use vplan_plan::about::{Focus, Interest};
-use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
+use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::request::ChangedIn;
-use vplan_repo::changes::error::ChangeError;
-use vplan_repo::load::Site;
 
 /// The code of the failure that [`in_view`] answers.
 const DIFFERS: &str = "vplan::staged::differs";
@@ -44,9 +36,7 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
         (Some(ChangedIn::Index), Some(git)) => git,
         _ => return Ok(Vec::new()),
     };
-    let apart = git
-        .apart_from_index(&session.request.changed)
-        .map_err(unknown)?;
+    let apart = git.apart_from_index(&session.request.changed)?;
     if !apart.conflicts.is_empty() {
         return Err(conflicts(&apart.conflicts));
     }
@@ -59,16 +49,13 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
         true => Interest::Selected,
         false => Interest::Everything,
     };
-    let foci: Vec<Focus<'_>> = plan
+    let foci = plan
         .steps
         .iter()
-        .map(|step| Focus::new(session.contract(), step))
-        .collect();
-    let mut differing: Vec<RepoPath> = untracked
-        .filter(|path| matters(session, &foci, path, least))
-        .chain(apart.tracked())
-        .cloned()
-        .collect();
+        .map(|step| Focus::new(session.contract(), step));
+    let foci: Vec<Focus<'_>> = foci.collect();
+    let untracked = untracked.filter(|path| matters(session, &foci, path, least));
+    let mut differing: Vec<RepoPath> = untracked.chain(apart.tracked()).cloned().collect();
     if differing.is_empty() {
         let (effect, message) = if session.site.is_checkout() {
             let message = "the index was verified in a checkout, without the ignored folders that `linked` does not name; what names the repository by its whole path (editable installs, generated settings) reads the work tree; what the checks wrote is not kept";
@@ -86,10 +73,8 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
     let files = named(&differing);
     if is_view {
         let message = format!("the content that is staged cannot be written out: {files}");
-        return Err(
-            Failure::setup("vplan::staged::unwritable", message)
-                .help("submodules and filters of the configuration are left alone: bring the work tree in line with the index"),
-        );
+        return Err(Failure::setup("vplan::staged::unwritable", message)
+            .help("submodules and filters of the configuration are left alone: bring the work tree in line with the index"));
     }
     let message = format!("what is staged is not what is in the work tree: {files}");
     Err(Failure::setup(DIFFERS, message)
@@ -106,24 +91,18 @@ pub(super) fn only_in_a_view(session: &Session) -> Failure {
     };
     let apart = match git.apart_from_index(&session.request.changed) {
         Ok(apart) => apart,
-        Err(error) => return unknown(error),
+        Err(error) => return error.into(),
     };
-    let staged = |path: &&RepoPath| session.request.changed.contains(path);
-    let mut both: Vec<RepoPath> = apart
-        .tracked()
-        .chain(&apart.untracked)
-        .filter(staged)
-        .cloned()
-        .collect();
+    let all = apart.tracked().chain(&apart.untracked);
+    let both = all.filter(|path| session.request.changed.contains(path));
+    let mut both: Vec<RepoPath> = both.cloned().collect();
     both.sort();
     if !apart.conflicts.is_empty() {
         return conflicts(&apart.conflicts);
     }
     if !both.is_empty() {
-        let message = format!(
-            "staged files have changes that are not staged: {}",
-            named(&both)
-        );
+        let files = named(&both);
+        let message = format!("staged files have changes that are not staged: {files}");
         return Failure::usage("vplan::fix::unstaged", message)
             .help("`git add` these changes too, or put them aside: a fix would mix them with what is staged");
     }
@@ -202,22 +181,18 @@ pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) ->
     if failure.code != DIFFERS {
         return failure;
     }
-    match apart(engine, records) {
-        Ok(never) => match never {},
-        Err(failure) => failure,
-    }
-}
-
-fn apart(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Failure> {
-    let site = engine.locate()?;
-    let Places { state, kept } = places(engine, &site, records)?;
-    match view::attempt(&site.root, &state, &kept) {
-        Ok(()) => Err(no_view(&ViewError::refused(AGAIN, view::start()))),
-        Err(refused) => {
-            tracing::debug!(refused, "no overlay");
-            Err(checked_out(engine, &site, &state)?)
+    let apart = || {
+        let site = engine.locate()?;
+        let (state, kept) = places(engine, &site, records)?;
+        match view::attempt(&site.root, &state, &kept) {
+            Ok(()) => Ok(no_view(&ViewError::refused(AGAIN, view::start()))),
+            Err(refused) => {
+                tracing::debug!(refused, "no overlay");
+                checked_out(engine, &site, &state)
+            }
         }
-    }
+    };
+    apart().unwrap_or_else(|failure| failure)
 }
 
 /// Makes the view of the repository, writes the index's content into it, and executes vplan there.
@@ -225,37 +200,31 @@ fn apart(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Fail
 /// `.vplan`.
 #[must_use]
 pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
-    match entered(engine, records) {
-        Ok(never) => match never {},
-        Err(failure) => failure,
-    }
-}
-
-fn entered(engine: &Engine<'_>, records: Option<&Path>) -> Result<Infallible, Failure> {
-    view::separate().map_err(|e| no_view(&e))?;
-    let site = engine.locate()?;
-    let Places { state, kept } = places(engine, &site, records)?;
-    let view = View::make(&site.root, &state, &kept).map_err(|e| no_view(&e))?;
-    if let Err(error) = engine.locate().and_then(|site| write(site, &kept)) {
-        view.discard();
-        return Err(error);
-    }
-    Err(no_view(&ViewError::refused(AGAIN, view.execute())))
+    let enter = || {
+        view::separate().map_err(|e| no_view(&e))?;
+        let site = engine.locate()?;
+        let (state, kept) = places(engine, &site, records)?;
+        let view = View::make(&site.root, &state, &kept).map_err(|e| no_view(&e))?;
+        if let Err(error) = engine.locate().and_then(|site| write(site, &kept)) {
+            view.discard();
+            return Err(error);
+        }
+        Ok(no_view(&ViewError::refused(AGAIN, view.execute())))
+    };
+    enter().unwrap_or_else(|failure| failure)
 }
 
 /// The folders that a view of the repository needs.
-struct Places {
-    /// vplan's state directory.
-    state: PathBuf,
-    /// The folders inside the repository that a view does not replace: vplan's and git's.
-    kept: Vec<PathBuf>,
-}
-
-fn places(engine: &Engine<'_>, site: &Site, records: Option<&Path>) -> Result<Places, Failure> {
+/// Returns the state directory, and the places that a view does not hide.
+fn places(
+    engine: &Engine<'_>,
+    site: &Site,
+    records: Option<&Path>,
+) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
     let no_folder = |e| no_view(&ViewError::refused("no folder for what is kept", e));
     let state = std::path::absolute(engine.state_base()?).map_err(no_folder)?;
     let kept = kept(site, &[Some(&state), engine.cache_dir, records]).map_err(no_folder)?;
-    Ok(Places { state, kept })
+    Ok((state, kept))
 }
 
 /// Makes a checkout of the index, and becomes a vplan that runs in it. Returns why that failed.
@@ -264,7 +233,7 @@ fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure
     let make = || {
         let tree = view.tree();
         let index = engine.locate()?.at_index();
-        let git = index.git.map_err(unknown)?;
+        let git = index.git?;
         let refused =
             |e: GitError| no_view(&ViewError::refused("no checkout", std::io::Error::other(e)));
         git.check_out(&tree, &view.git_dir()).map_err(refused)?;
@@ -275,11 +244,8 @@ fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure
         write(copy.locate()?, &[])?;
         let is_there = copy.locate()?;
         let contract = copy.load_contract(&is_there)?.contract;
-        link(
-            site,
-            &is_there,
-            &contract.map(|c| c.linked).unwrap_or_default(),
-        )
+        let linked = contract.map(|c| c.linked).unwrap_or_default();
+        link(site, &is_there, &linked)
     };
     match make() {
         Ok(()) => Ok(no_view(&ViewError::refused(AGAIN, view.execute()))),
@@ -293,28 +259,21 @@ fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure
 /// Writes the index's content into the view. Repeats that if it brings other ignore rules, which
 /// hid files from the first comparison.
 fn write(site: Site, kept: &[PathBuf]) -> Result<(), Failure> {
-    let write = || {
-        let git = site.at_index().git?;
-        let changed = ChangeSet::new(git.staged(git.head()?.as_ref())?);
-        for _ in 0..2 {
-            let apart = git.apart_from_index(&changed)?;
-            git.write_index(&apart, kept)?;
-        }
-        Ok(())
-    };
-    write().map_err(unknown)
+    let git = site.at_index().git?;
+    let changed = ChangeSet::new(git.staged(git.head()?.as_ref())?);
+    for _ in 0..2 {
+        let apart = git.apart_from_index(&changed)?;
+        git.write_index(&apart, kept)?;
+    }
+    Ok(())
 }
 
 /// Returns the folders inside the repository that a view does not replace: vplan's and git's.
 fn kept(site: &Site, places: &[Option<&Path>]) -> std::io::Result<Vec<PathBuf>> {
     let mut kept = vec![site.root.join(".vplan")];
-    kept.extend(
-        places
-            .iter()
-            .flatten()
-            .filter_map(|path| std::path::absolute(path).ok())
-            .filter(|path| path.starts_with(&site.root)),
-    );
+    let places = places.iter().flatten();
+    let places = places.filter_map(|path| std::path::absolute(path).ok());
+    kept.extend(places.filter(|path| path.starts_with(&site.root)));
     for path in &kept {
         std::fs::create_dir_all(path)?;
     }
@@ -345,10 +304,6 @@ fn no_view(error: &ViewError) -> Failure {
     )
 }
 
-fn unknown(error: GitError) -> Failure {
-    changes_unknown(ChangeError::Git(error))
-}
-
 fn named(files: &[RepoPath]) -> String {
     first_of(files.iter().map(|file| format!("`{file}`")), NAMED)
 }
@@ -376,14 +331,10 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     let (false, Ok(git)) = (there.is_empty(), &copy.git) else {
         return Ok(());
     };
-    let apart = git
-        .apart_from_index(&ChangeSet::default())
-        .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
+    let apart = git.apart_from_index(&ChangeSet::default())?;
     let is_seen = |folder: &&&RepoPath| {
-        apart
-            .untracked
-            .iter()
-            .any(|path| path.below(folder).is_some())
+        let mut untracked = apart.untracked.iter();
+        untracked.any(|path| path.below(folder).is_some())
     };
     match there.iter().find(is_seen) {
         Some(folder) => Err(refused(folder, "git does not ignore it")),
@@ -420,11 +371,8 @@ impl<'a> Mirror<'a> {
         let own = home.join(folder.to_os()).canonicalize()?;
         let leads_out = |path: &&RepoPath| {
             let path = home.join(path.to_os());
-            let end = path
-                .is_symlink()
-                .then(|| path.canonicalize().ok())
-                .flatten();
-            end.is_some_and(|end| end.starts_with(home) && !end.starts_with(&own))
+            let is_out = |end: PathBuf| end.starts_with(home) && !end.starts_with(&own);
+            path.is_symlink() && path.canonicalize().is_ok_and(is_out)
         };
         let found = files::walk(home, folder)?;
         let made = found.iter().filter(leads_out).flat_map(RepoPath::ancestors);
@@ -442,10 +390,8 @@ impl<'a> Mirror<'a> {
             if entry.file_type()?.is_dir() && self.made.contains(&path) {
                 self.make(&path)?;
             } else {
-                symlink(
-                    self.target(folder, &entry.path())?,
-                    place.join(entry.file_name()),
-                )?;
+                let target = self.target(folder, &entry.path())?;
+                symlink(target, place.join(entry.file_name()))?;
             }
         }
         Ok(())
@@ -474,17 +420,15 @@ pub(crate) struct Linked {
 }
 
 /// The state of each file: it differs once the file was written or replaced.
-type Stamps = BTreeMap<RepoPath, [i64; 6]>;
+type Stamps = BTreeMap<RepoPath, [[i64; 2]; 3]>;
 
 impl Linked {
     /// Records the state of a contract's linked folders; `None` if nothing is linked.
     pub fn look(site: &Site, folders: &[RepoPath]) -> Option<Self> {
+        let stamped = folders.iter().map(|f| (f.clone(), stamps(&site.home, f)));
         (site.is_checkout() && !folders.is_empty()).then(|| Self {
             home: site.home.clone(),
-            folders: folders
-                .iter()
-                .map(|folder| (folder.clone(), stamps(&site.home, folder)))
-                .collect(),
+            folders: stamped.collect(),
         })
     }
 
@@ -515,14 +459,11 @@ fn stamps(home: &Path, folder: &RepoPath) -> Option<Stamps> {
     let stamp = |path: RepoPath| {
         let meta = home.join(path.to_os()).symlink_metadata().ok()?;
         let size = i64::try_from(meta.size()).ok()?;
-        let times = (
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.ctime(),
-            meta.ctime_nsec(),
-        );
-        let inode = meta.ino().cast_signed();
-        Some((path, [inode, size, times.0, times.1, times.2, times.3]))
+        let [modified, changed] = [
+            [meta.mtime(), meta.mtime_nsec()],
+            [meta.ctime(), meta.ctime_nsec()],
+        ];
+        Some((path, [[meta.ino().cast_signed(), size], modified, changed]))
     };
     let found = files::walk(home, folder).ok()?;
     found.into_iter().map(stamp).collect()

@@ -2,37 +2,28 @@
 //! subject began, under its first gate.
 
 use super::continuation::{Continuation, site_identity};
-use super::failure::{Failure, changes_unknown};
 use super::judge_commit::Judge;
-use super::open::{Session, gather_from, statement};
-use super::place::Engine;
-use super::request::{PlanRequest, VerifyRequest};
+use super::open::{gather_from, statement};
+use crate::{
+    Caveat, ChangeSet, ChangeSource, Code, Contract, Digest, Effect, Engine, Facts, Failure, Git,
+    Loaded, Oid, Plan, PlanRequest, RepoPath, Session, Site, VerifyRequest, first_of, visible,
+};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
-use vplan_base::canon::Digest;
-use vplan_base::change::ChangeSet;
-use vplan_base::path::RepoPath;
-use vplan_base::word::{first_of, visible};
+use vplan_base::word::{framed, text_if};
 use vplan_check::verb::CommandRequest;
-use vplan_contract::Contract;
-use vplan_git::Git;
-use vplan_git::object::Oid;
 use vplan_ledger::began::Began;
 use vplan_ledger::round::{About, Scope};
 use vplan_ledger::undone::{PATHS, Trace, moved, undone};
 use vplan_ledger::{SubjectEntry, Terms, wrong_name};
 use vplan_os::view;
-use vplan_plan::Plan;
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::contains::missing;
-use vplan_plan::facts::Facts;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Risk};
-use vplan_repo::changes::ChangeSource;
 use vplan_repo::changes::base::{DefaultBase, default_base};
 use vplan_repo::changes::error::ChangeError;
 use vplan_repo::contents::in_short;
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_repo::load::{Loaded, Site};
 
 /// Maximum number of files that are read to detect renames.
 const LOOKED_AT: usize = 5_000;
@@ -102,11 +93,6 @@ struct Same<'a> {
 }
 
 /// The whole change of a subject.
-struct Whole {
-    changes: ChangeSet,
-    /// The plan for the whole change, if the request covers something else.
-    plan: Option<Plan>,
-}
 
 impl Subject {
     /// Reads the ledger's entry of a round's subject, if it has one.
@@ -125,20 +111,15 @@ impl Subject {
         };
         let began = entry.as_ref().and_then(|e| e.began.as_ref());
         let kept = began.and_then(|b| {
-            Some(SubjectBase {
-                commit: Oid::parse(b.base.as_ref()?.as_bytes())?,
-                assumed: b.assumed,
-            })
+            let (commit, assumed) = (Oid::parse(b.base.as_ref()?.as_bytes())?, b.assumed);
+            Some(SubjectBase { commit, assumed })
         });
         let begin = match kept {
             Some(kept) => Some(kept),
             None => engine.by_default(&site, engine.load_contract(&site).ok().as_ref())?,
         };
-        Ok(Some(Self {
-            name: name.to_owned(),
-            entry,
-            begin,
-        }))
+        let name = name.to_owned();
+        Ok(Some(Self { name, entry, begin }))
     }
 
     /// Returns the commit at which it began, or begins now.
@@ -167,56 +148,45 @@ impl Subject {
         let requested = &verified.plan;
         let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
-        let whole = whole(session, requested, base.as_ref(), saved)?;
-        // The work tree has more than the staged files.
+        let (changes, whole) = whole(session, requested, base.as_ref(), saved)?;
         let is_view = view::is_inside(&session.site.root);
-        let mut scope = if is_view {
-            Scope::Part
-        } else {
-            scope(plan, whole.plan.as_ref())
+        // The work tree has more than the staged files.
+        let mut scope = match is_view {
+            true => Scope::Part,
+            false => scope(plan, whole.as_ref()),
         };
         let mut caveats = Vec::new();
         if scope == Scope::Part {
-            caveats.push(self.part(plan, whole.plan.as_ref()));
+            caveats.push(self.part(plan, whole.as_ref()));
         }
         if place.is_some_and(|p| p.assumed) && !requested.takes_all() {
-            caveats.push(unknown_base(
-                whole.changes.is_empty() || plan.steps.is_empty(),
-            ));
+            caveats.push(unknown_base(changes.is_empty() || plan.steps.is_empty()));
         }
         let head = session.git().and_then(|git| git.head().ok().flatten());
-        let (contained, left_behind) = if is_view {
-            (Vec::new(), false)
-        } else {
-            self.look(session, head.as_ref(), &whole.changes, &mut caveats)
+        let (contained, left_behind) = match is_view {
+            true => (Vec::new(), false),
+            false => self.look(session, head.as_ref(), &changes, &mut caveats),
         };
-        let touched = whole.changes.contains(&session.contract_path);
-        let present = if touched {
-            engine.by_default(&session.site, session.loaded.as_ref())?
-        } else {
-            None
+        let touched = changes.contains(&session.contract_path);
+        let present = match touched {
+            true => engine.by_default(&session.site, session.loaded.as_ref())?,
+            false => None,
         };
-        let present = present
-            .map(|p| p.commit)
-            .filter(|commit| Some(*commit) != base);
+        let present = present.map(|p| p.commit);
+        let present = present.filter(|commit| Some(*commit) != base);
         let judge = Judge::of_subject(base, session, engine);
-        let reader = GateReader {
-            engine,
-            session,
-            base: judge.commit.as_ref().filter(|_| touched),
-            present: present.as_ref(),
-        };
-        let terms = self.gate(&reader, &mut caveats);
+        let commits = [judge.commit.as_ref().filter(|_| touched), present.as_ref()];
+        let terms = self.gate(engine, session, commits, &mut caveats);
         let trace = head
             .filter(|_| !is_view)
-            .map(|id| trace(&session.site.root, id.to_string(), &whole.changes));
+            .map(|id| trace(&session.site.root, id.to_string(), &changes));
         let continuation = Continuation {
             engine,
             session,
             requested,
             allowed: verified.allow_contract_change.as_ref(),
             plan,
-            changes: &whole.changes,
+            changes: &changes,
             base: base.as_ref(),
             name: &self.name,
             entry: self.entry.as_ref(),
@@ -252,36 +222,30 @@ impl Subject {
     /// Describes the subject's base and its request for the ledger.
     fn about(&self, session: &Session, place: Option<SubjectBase>, gate: Terms) -> About {
         let base = place.map(|p| p.commit.to_string());
-        let known = self.began().and_then(|b| b.base.clone());
-        let contract = self.began().map_or_else(
-            || session.contract().map(|c| c.digest.clone()),
-            |b| b.contract.clone(),
-        );
         let request = &session.request;
-        let same = Same {
+        let explicit = request.explicit.iter().map(CommandRequest::to_text);
+        let asked = Some(Digest::of_value(&Same {
             base: base.as_deref(),
             boundaries: &request.boundaries,
-            explicit: request
-                .explicit
-                .iter()
-                .map(CommandRequest::to_text)
-                .collect(),
+            explicit: explicit.collect(),
             min_tier: request.min_tier,
             mode: request.mode,
             risk: request.risk,
             role: request.role.as_deref().unwrap_or(DEFAULT_ROLE),
+        }));
+        let began = Began {
+            assumed: place.is_some_and(|p| p.assumed),
+            base,
+            contract: match self.began() {
+                Some(began) => began.contract.clone(),
+                None => session.contract().map(|c| c.digest.clone()),
+            },
+            gate,
         };
-        let asked = Some(Digest::of_value(&same));
-        let assumed = place.is_some_and(|p| p.assumed);
         About {
             asked,
-            began: Some(Began {
-                assumed,
-                base,
-                contract,
-                gate,
-            }),
-            known,
+            began: Some(began),
+            known: self.began().and_then(|b| b.base.clone()),
             ..About::default()
         }
     }
@@ -296,22 +260,18 @@ impl Subject {
         let Some(git) = session.git() else {
             return Ok(None);
         };
-        let found = session
-            .gathered
-            .base
-            .filter(|_| requested.names_base() && !saved);
-        Ok(match (self.begin, found) {
-            (Some(begin), Some(found)) if begin.commit != found => {
-                if !is_behind(git, &found, &begin.commit) {
-                    return Err(self.other_base(&begin.commit, &found));
+        let is_named = requested.names_base() && !saved;
+        let found = session.gathered.base.filter(|_| is_named);
+        match (self.begin, found) {
+            (Some(begin), Some(commit)) if begin.commit != commit => {
+                if !is_behind(git, &commit, &begin.commit) {
+                    return Err(self.other_base(&begin.commit, &commit));
                 }
-                Some(SubjectBase {
-                    commit: found,
-                    assumed: false,
-                })
+                let assumed = false;
+                Ok(Some(SubjectBase { commit, assumed }))
             }
-            (begin, _) => begin,
-        })
+            (begin, _) => Ok(begin),
+        }
     }
 
     fn other_base(&self, begin: &Oid, found: &Oid) -> Failure {
@@ -321,30 +281,23 @@ impl Subject {
             found.short(),
             begin.short()
         );
-        Failure::usage("vplan::usage::subject_base", message).help(
-            "leave `--base` out: a round is about everything since the subject began; an earlier commit widens it",
-        )
+        Failure::usage("vplan::usage::subject_base", message)
+            .help("leave `--base` out: a round is about everything since the subject began; an earlier commit widens it")
     }
 
     fn part(&self, plan: &Plan, whole: Option<&Plan>) -> Caveat {
-        let mut checks: Vec<String> = whole
-            .map(|whole| missing(whole, plan))
-            .unwrap_or_default()
-            .iter()
-            .map(|s| s.check().to_owned())
-            .collect();
-        checks.sort();
-        checks.dedup();
+        let missing = whole.map(|whole| missing(whole, plan)).unwrap_or_default();
+        let checks: BTreeSet<String> = missing.iter().map(|s| s.check().to_owned()).collect();
         let name = |check: &String| format!("`{}`", visible(check));
-        let lacks = match checks.as_slice() {
-            [] => String::new(),
-            all => format!(": {}", first_of(all.iter().map(name), NAMED)),
-        };
+        let lacks = text_if(!checks.is_empty(), || {
+            format!(": {}", first_of(checks.iter().map(name), NAMED))
+        });
         let name = visible(&self.name);
         let message = format!(
             "not all of what the whole change of `{name}` asks for, so the round is not done{lacks}"
         );
-        Caveat::new(Code::PartOfChange, Effect::Narrows, message).of_checks(checks)
+        let caveat = Caveat::new(Code::PartOfChange, Effect::Narrows, message);
+        caveat.of_checks(checks.into_iter().collect())
     }
 
     /// Checks that the work of earlier rounds is there. Returns which of their commits HEAD
@@ -368,39 +321,31 @@ impl Subject {
                 _ => elsewhere.push(trace),
             }
         }
-        let moved = moved(
-            traces,
-            |path| changes.contains(path),
-            || now(&session.site.root, changes),
-        );
+        let is_changed = |path: &RepoPath| changes.contains(path);
+        let moved = moved(traces, is_changed, || now(&session.site.root, changes));
         let differs = |path: &_| changes.contains(path) || moved.contains(path);
         let behind = undone(elsewhere, differs);
         if let Some(behind) = behind.as_ref().filter(|b| b.all) {
             let name = visible(&self.name);
-            let known = if behind.more {
-                ", as far as they are known"
-            } else {
-                ""
+            let known = match behind.more {
+                true => ", as far as they are known",
+                false => "",
             };
             let message = format!(
                 "the work of earlier rounds of `{name}` is not in `HEAD`: all of its files are as at the base{known}"
             );
-            caveats.push(
-                Caveat::new(Code::LeftBehind, Effect::Incomplete, message)
-                    .about(behind.files.clone()),
-            );
+            let caveat = Caveat::new(Code::LeftBehind, Effect::Incomplete, message);
+            caveats.push(caveat.about(behind.files.clone()));
             return (contained, true);
         }
         let here = undone(here, differs);
-        let tests = [&behind, &here].into_iter().flatten().any(|u| u.tests);
-        let files: Vec<_> = [behind, here]
-            .into_iter()
-            .flatten()
-            .flat_map(|u| u.files)
-            .collect();
+        let all = || [&behind, &here].into_iter().flatten();
+        let files: Vec<_> = all().flat_map(|undone| undone.files.clone()).collect();
         if !files.is_empty() {
-            let effect = if tests { Effect::Narrows } else { Effect::Note };
-            let what = if tests { ", test files among them" } else { "" };
+            let (effect, what) = match all().any(|undone| undone.tests) {
+                true => (Effect::Narrows, ", test files among them"),
+                false => (Effect::Note, ""),
+            };
             let message =
                 format!("files that an earlier round changed are as at the base again{what}");
             caveats.push(Caveat::new(Code::Undone, effect, message).about(files));
@@ -409,27 +354,30 @@ impl Subject {
     }
 
     /// Returns the gate that counts for the subject from now on.
-    fn gate(&self, reader: &GateReader<'_>, caveats: &mut Vec<Caveat>) -> Terms {
-        let contract = reader.session.contract();
+    fn gate(
+        &self,
+        engine: &Engine<'_>,
+        session: &Session,
+        [base, present]: [Option<&Oid>; 2],
+        caveats: &mut Vec<Caveat>,
+    ) -> Terms {
+        let contract = session.contract();
         let today = Terms::of(contract.map(|c| &c.gate));
         let own = contract.map(Contract::identity);
-        if self
-            .entry
-            .iter()
-            .flat_map(|e| &e.accepted)
-            .any(|a| Some(&a.contract) == own.as_ref())
-        {
+        let mut accepted = self.entry.iter().flat_map(|e| &e.accepted);
+        if accepted.any(|a| Some(&a.contract) == own.as_ref()) {
             return today;
         }
-        let began = self.began().map(|b| b.gate);
+        let gate_at = |commit: &Oid| {
+            let revision = commit.to_string();
+            let wanted = engine.contract_request(Some(&revision), Some(commit));
+            let loaded = engine.load(&session.site, &wanted).ok()?.ok()?;
+            loaded.contract.map(|c| Terms::of(Some(&c.gate)))
+        };
         let requirements = match self.began() {
-            Some(Began {
-                base: Some(_),
-                gate,
-                ..
-            }) => *gate,
+            Some(began) if began.base.is_some() => began.gate,
             // A contract that the change does not touch is the one at the base.
-            _ => match (reader.base.and_then(|base| reader.gate_at(base)), began) {
+            began => match (base.and_then(gate_at), began.map(|b| b.gate)) {
                 (Some(first), Some(by_hand)) if !first.weaker_than(&by_hand).is_empty() => by_hand,
                 (first, by_hand) => first.or(by_hand).unwrap_or(today),
             },
@@ -439,15 +387,12 @@ impl Subject {
             return today;
         }
         // A contract that was merged into the default branch was accepted there.
-        let there = reader
-            .present
-            .filter(|id| reader.gate_at(id) == Some(today));
-        let others = there.map_or(String::new(), |id| {
-            format!(
-                "; the contract at the present merge base ({}) says the same, so others changed it",
-                id.short()
-            )
-        });
+        let there = present.filter(|id| gate_at(id) == Some(today));
+        let others = framed(
+            "; the contract at the present merge base (",
+            there.map(Oid::short),
+            ") says the same, so others changed it",
+        );
         let name = visible(&self.name);
         let message = format!(
             "the gate asks for less than the one that `{name}` began with: {}{others}",
@@ -461,23 +406,6 @@ impl Subject {
 }
 
 /// The inputs for reading the gate of an earlier contract.
-struct GateReader<'a> {
-    engine: &'a Engine<'a>,
-    session: &'a Session,
-    /// The subject's base, if its contract may differ there.
-    base: Option<&'a Oid>,
-    present: Option<&'a Oid>,
-}
-
-impl GateReader<'_> {
-    /// Reads the gate of the contract at a commit, if there is one that can be read.
-    fn gate_at(&self, commit: &Oid) -> Option<Terms> {
-        let revision = commit.to_string();
-        let wanted = self.engine.contract_request(Some(&revision), Some(commit));
-        let loaded = self.engine.load(&self.session.site, &wanted).ok()?.ok()?;
-        loaded.contract.map(|c| Terms::of(Some(&c.gate)))
-    }
-}
 
 /// The role that a request has by default.
 const DEFAULT_ROLE: &str = "worker";
@@ -512,14 +440,17 @@ impl Engine<'_> {
         let Some(git) = site.usable_git() else {
             return Ok(None);
         };
-        let found = default_base(git, loaded.and_then(statement), &self.commit_cache(site))
-            .map_err(|e| changes_unknown(ChangeError::Git(e)))?;
-        if let Some(lacking) = found.lacking().filter(|_| self.is_ci) {
-            return Err(changes_unknown(ChangeError::Lacking(Box::new(
-                lacking.clone(),
-            ))));
-        }
+        let found = default_base(git, loaded.and_then(statement), &self.commit_cache(site))?;
+        self.has_history(Some(&found))?;
         Ok(Some(found))
+    }
+
+    /// In CI, refuses a clone that lacks the commits by which a default base is found.
+    pub(super) fn has_history(&self, base: Option<&DefaultBase>) -> Result<(), Failure> {
+        match base.and_then(DefaultBase::lacking).filter(|_| self.is_ci) {
+            Some(lacking) => Err(ChangeError::Lacking(Box::new(lacking.clone())).into()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -532,15 +463,13 @@ fn is_behind(git: &Git, commit: &Oid, later: &Oid) -> bool {
 }
 
 fn unknown_base(empty: bool) -> Caveat {
-    let effect = if empty {
-        Effect::Incomplete
-    } else {
-        Effect::Narrows
+    let effect = match empty {
+        true => Effect::Incomplete,
+        false => Effect::Narrows,
     };
     let message = "commits before HEAD were not looked at: no default branch was known when the subject began";
-    Caveat::new(Code::BaseUnknown, effect, message).way_out(
-        "`--base REV` widens the subject; a line `base \"BRANCH\"` in the contract says what changes are made for",
-    )
+    Caveat::new(Code::BaseUnknown, effect, message)
+        .way_out("`--base REV` widens the subject; a line `base \"BRANCH\"` in the contract says what changes are made for")
 }
 
 /// Returns the change since the base, and the plan for it if the request covers something else.
@@ -549,57 +478,40 @@ fn whole(
     requested: &PlanRequest,
     base: Option<&Oid>,
     saved: bool,
-) -> Result<Whole, Failure> {
+) -> Result<(ChangeSet, Option<Plan>), Failure> {
     let Some(base) = base else {
-        // Without git, or before the first commit, there is no base: the request is the whole
-        // change.
-        return Ok(Whole {
-            changes: session.request.changed.clone(),
-            plan: None,
-        });
+        // Without git, or before the first commit, there is no base: the request is the whole change.
+        return Ok((session.request.changed.clone(), None));
     };
     let elsewhere = saved || requested.names_changes();
-    let changes = if elsewhere {
-        gather_from(&session.site, Some(&ChangeSource::since(base)))?.changes
-    } else {
-        session.request.changed.clone()
+    let changes = match elsewhere {
+        true => gather_from(&session.site, Some(&ChangeSource::since(base)))?.changes,
+        false => session.request.changed.clone(),
     };
     let mut request = session.request.whole();
     if !elsewhere && request == session.request {
-        return Ok(Whole {
-            changes,
-            plan: None,
-        });
+        return Ok((changes, None));
     }
     request.changed = changes.clone();
     request.changed_in = Some(ChangedIn::WorkTree);
     request.base = Some(base.to_string());
     let plan = session.compiled(session.contract(), &request, &mut Facts::default())?;
-    Ok(Whole {
-        changes,
-        plan: Some(plan),
-    })
+    Ok((changes, Some(plan)))
 }
 
 /// Records a change, to check later whether it is still there.
 pub fn trace(root: &Path, head: String, changes: &ChangeSet) -> Trace {
     let paths = changes.files().iter().map(|f| &f.path);
     let mut files = in_short(root, paths.clone().take(PATHS));
-    files.extend(
-        paths
-            .skip(PATHS)
-            .take(1)
-            .map(|path| (path.clone(), String::new())),
-    );
+    let more = paths.skip(PATHS).take(1);
+    files.extend(more.map(|path| (path.clone(), String::new())));
     Trace::new(head, files)
 }
 
 /// Lists the files that differ from the base, with the identity of their content.
 pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
-    in_short(
-        root,
-        changes.files().iter().map(|f| &f.path).take(LOOKED_AT),
-    )
+    let paths = changes.files().iter().map(|f| &f.path);
+    in_short(root, paths.take(LOOKED_AT))
 }
 
 fn scope(plan: &Plan, whole: Option<&Plan>) -> Scope {

@@ -3,31 +3,22 @@
 
 use super::base_contract::{Terms, accepted_for, attach, caveats};
 use super::baseline::counting;
-use super::failure::Failure;
 use super::judge_commit::Judge;
-use super::open::Session;
-use super::place::Engine;
 use super::propose::Asking;
-use super::request::PlanRequest;
 use super::subject::named;
+use crate::{
+    Caveat, ChangeSource, Code, Digest, Effect, Engine, Exit, Failure, History, Plan, PlanRequest,
+    Report, Session, Site, visible,
+};
 use std::collections::BTreeMap;
-use vplan_base::canon::Digest;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
 use vplan_check::outcome::Cause;
-use vplan_plan::Plan;
-use vplan_plan::caveat::{self, Caveat, Code, Effect};
+use vplan_plan::caveat;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, RequestRecord, Risk};
-use vplan_repo::changes::ChangeSource;
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_repo::load::Site;
 use vplan_run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
 use vplan_run::known::BaselineUse;
 use vplan_run::past::{State, short};
-use vplan_run::report::Report;
 use vplan_runner::tree::Present;
-use vplan_store::history::{History, HistoryError};
-use vplan_store::vault::Vault;
 
 /// Maximum number of examined runs, the newest first.
 const LOOKED_AT: usize = 200;
@@ -104,20 +95,18 @@ pub fn tree_status(
     wanted: &StatusRequest,
     found: &RecordedState<'_>,
 ) -> Result<TreeStatus, Failure> {
+    let unplanned = |compared, failure: Failure| match failure.exit {
+        Exit::Usage if wanted.is_explicit() => Err(failure),
+        _ => Ok(TreeStatus::not(compared, cannot_plan(&failure))),
+    };
     let mut asker = match RequestedPlans::open(engine, wanted, found.site) {
         Ok(asker) => asker,
-        Err(failure) if failure.exit == Exit::Usage && wanted.is_explicit() => {
-            return Err(failure);
-        }
-        Err(failure) => return Ok(TreeStatus::not(None, cannot_plan(&failure))),
+        Err(failure) => return unplanned(None, failure),
     };
     let compared = Some(asker.compared.clone());
     let plan = match asker.plan(None) {
         Ok(made) => made.plan.clone(),
-        Err(failure) if failure.exit == Exit::Usage && wanted.is_explicit() => {
-            return Err(failure);
-        }
-        Err(failure) => return Ok(TreeStatus::not(compared, cannot_plan(&failure))),
+        Err(failure) => return unplanned(compared, failure),
     };
     let mut standing = TreeStatus {
         caveats: plan.caveats.clone(),
@@ -149,14 +138,13 @@ pub fn tree_status(
 
 impl TreeStatus {
     fn not(compared: Option<String>, why: WhyNot) -> Self {
-        let (caveats, why_not) = (Vec::new(), Some(why.message));
         Self {
             answer: why.answer,
             by: None,
-            caveats,
+            caveats: Vec::new(),
             compared,
             nothing_applies: false,
-            why_not,
+            why_not: Some(why.message),
         }
     }
 }
@@ -170,11 +158,10 @@ fn cannot_plan(failure: &Failure) -> WhyNot {
 
 /// Checks that a pass of a plan would cover the whole request.
 fn whole(plan: &Plan) -> Result<(), WhyNot> {
-    let first = caveat::sorted(&plan.caveats)
-        .first()
-        .copied()
-        .filter(|_| caveat::narrows(&plan.caveats));
-    first.map_or(Ok(()), |caveat| Err(WhyNot::not(visible(&caveat.message))))
+    match caveat::sorted(&plan.caveats).first() {
+        Some(first) if caveat::narrows(&plan.caveats) => Err(WhyNot::not(visible(&first.message))),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the requested plans: of one change, under one contract, for the request of each run that
@@ -247,10 +234,8 @@ impl<'a> RequestedPlans<'a> {
             // The whole change is not known, so every file must have been verified.
             asker.request.changes = Some(ChangeSource::All);
             asker.session = engine.open(&asker.request)?;
-            asker.compared = format!(
-                "{}, because no base is known",
-                asker.session.gathered.description
-            );
+            let what = &asker.session.gathered.description;
+            asker.compared = format!("{what}, because no base is known");
             asker.made.clear();
         }
         Ok(asker)
@@ -275,8 +260,7 @@ impl<'a> RequestedPlans<'a> {
     /// lacks.
     fn plan(&mut self, of: Option<&RequestRecord>) -> Result<&Made, Failure> {
         let key = self.key(of);
-        let known = self.made.remove(&key);
-        let made = match known {
+        let made = match self.made.remove(&key) {
             Some(made) => made,
             None => self.make(&key)?,
         };
@@ -289,21 +273,17 @@ impl<'a> RequestedPlans<'a> {
         request.risk = key.risk;
         request.boundaries.clone_from(&key.boundaries);
         request.min_tier = key.min_tier;
-        let contract = self.session.loaded.is_some();
-        self.session.request.mode = if contract || !key.fallback {
-            Mode::Contract
-        } else {
-            Mode::Fallback
+        request.mode = match self.session.loaded {
+            None if key.fallback => Mode::Fallback,
+            _ => Mode::Contract,
         };
         let (mut plan, _) = self.session.make(&self.request, Asking::Recorded, false)?;
         let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
-        let (effect, accepted) = (Effect::Incomplete, self.accepted.as_slice());
-        let subject = self.wanted.subject.as_deref();
         let judge = Judge::of(&self.session, self.engine);
         let terms = Terms {
-            effect,
-            accepted,
-            subject,
+            effect: Effect::Incomplete,
+            accepted: &self.accepted,
+            subject: self.wanted.subject.as_deref(),
             ..Terms::plain(&judge)
         };
         attach(&mut plan, caveats(&self.session, self.engine, &terms));
@@ -319,22 +299,21 @@ impl<'a> RequestedPlans<'a> {
         let now = counting(&self.session, self.engine, judge.commit.as_ref())
             .map_err(|failure| WhyNot::not(visible(&failure.message)))?;
         let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
-        if digest(&now.used) == digest(&report.baseline) {
-            return Ok(());
+        match digest(&now.used) == digest(&report.baseline) {
+            true => Ok(()),
+            false => Err(WhyNot::not(
+                "it passed with findings that another baseline lists",
+            )),
         }
-        Err(WhyNot::not(
-            "it passed with findings that another baseline lists",
-        ))
     }
 
     /// Checks that a plan without steps really means that nothing must be verified.
     fn nothing_applies(&self) -> Result<(), WhyNot> {
-        match self.session.contract() {
-            Some(contract) if contract.checks.is_empty() => {
-                Err(WhyNot::not("the contract has no check"))
-            }
-            Some(_) => Ok(()),
-            None => Err(WhyNot::not("there is no contract")),
+        let contract = self.session.contract();
+        let contract = contract.ok_or_else(|| WhyNot::not("there is no contract"))?;
+        match contract.checks.is_empty() {
+            true => Err(WhyNot::not("the contract has no check")),
+            false => Ok(()),
         }
     }
 }
@@ -363,13 +342,6 @@ fn of_subject(
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
-/// Makes the failure of records that cannot be read.
-#[must_use]
-pub fn unreadable(error: &HistoryError) -> Failure {
-    Failure::setup("vplan::records::unreadable", error.to_string())
-        .help("`--records DIR` looks in another place")
-}
-
 /// Finds the newest run that verifies the request, or why the newest of all does not.
 fn search(
     asker: &mut RequestedPlans<'_>,
@@ -381,11 +353,9 @@ fn search(
         Ok(vault) => vault,
         Err(failure) => return Ok(Err(WhyNot::unknown(visible(&failure.message)))),
     };
-    let recorded = history.ids().map_err(|e| unreadable(&e))?;
-    let mut all = vault
-        .as_ref()
-        .map_or_else(|| Ok(Vec::new()), Vault::ids)
-        .unwrap_or_default();
+    let recorded = history.ids()?;
+    let kept = vault.as_ref().and_then(|vault| vault.ids().ok());
+    let mut all = kept.unwrap_or_default();
     all.extend(recorded.iter().cloned());
     all.sort_unstable_by(|a, b| b.cmp(a));
     all.dedup();
@@ -431,29 +401,19 @@ impl Search<'_, '_> {
         is_recorded: bool,
     ) -> Option<Result<String, WhyNot>> {
         let Some(ended) = known else {
-            let is_news =
-                self.first.is_none() && self.history.past(id).summary().state == State::Finished;
-            let why = "vplan has not kept that it ran here, so that its record is not believed";
-            self.first = self
-                .first
-                .take()
-                .or_else(|| is_news.then(|| WhyNot::unknown(why)));
+            if self.first.is_none() && self.is_finished(id) {
+                let why = "vplan has not kept that it ran here, so that its record is not believed";
+                self.first = Some(WhyNot::unknown(why));
+            }
             return None;
         };
         let read = if is_recorded {
             self.read += 1;
             read(self.history, id).and_then(|(report, plan, bytes)| {
-                if self.history.past(id).summary().state != State::Finished {
+                if !self.is_finished(id) {
                     return Err(WhyNot::unknown("its journal does not say how it ended"));
                 }
-                believed(
-                    &Recorded {
-                        bytes: &bytes,
-                        plan: &plan,
-                        report: &report,
-                    },
-                    ended,
-                )?;
+                believed(&recorded(&report, &plan, &bytes), ended)?;
                 Ok((report, plan, bytes))
             })
         } else {
@@ -469,11 +429,7 @@ impl Search<'_, '_> {
                 return None;
             }
         };
-        match self.compare(&Recorded {
-            bytes: &bytes,
-            plan: &plan,
-            report: &report,
-        }) {
+        match self.compare(&recorded(&report, &plan, &bytes)) {
             RunMatch::Verifies => Some(Ok(id.to_owned())),
             RunMatch::Refutes(why) => Some(Err(why)),
             RunMatch::Differs(why) => {
@@ -481,6 +437,10 @@ impl Search<'_, '_> {
                 None
             }
         }
+    }
+
+    fn is_finished(&self, id: &str) -> bool {
+        self.history.past(id).summary().state == State::Finished
     }
 
     fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {
@@ -507,11 +467,8 @@ impl Search<'_, '_> {
         if let Err(why) = self.plans.knows(recorded.report) {
             return RunMatch::Differs(why);
         }
-        match self
-            .against
-            .iter()
-            .find(|(_, tree)| Some(tree) == recorded.report.tree.as_ref())
-        {
+        let mut against = self.against.iter();
+        match against.find(|(_, tree)| Some(tree) == recorded.report.tree.as_ref()) {
             Some((id, _)) => {
                 let id = short(id);
                 RunMatch::Refutes(WhyNot::unknown(format!(
@@ -520,6 +477,14 @@ impl Search<'_, '_> {
             }
             None => RunMatch::Verifies,
         }
+    }
+}
+
+fn recorded<'r>(report: &'r Report, plan: &'r Plan, bytes: &'r Digest) -> Recorded<'r> {
+    Recorded {
+        bytes,
+        plan,
+        report,
     }
 }
 
@@ -535,13 +500,9 @@ fn read(history: &History, id: &str) -> Result<(Report, Plan, Digest), WhyNot> {
     let cannot =
         |what: &str, why: String| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
     let missing = |what: &str| WhyNot::unknown(format!("its {what} is not there"));
-    let report = history
-        .report_and_digest(id)
-        .map_err(|why| cannot("report", why))?;
+    let report = history.report_and_digest(id);
+    let report = report.map_err(|why| cannot("report", why))?;
     let (report, bytes) = report.ok_or_else(|| missing("report"))?;
-    let plan = history
-        .plan(id)
-        .map_err(|why| cannot("plan", why))?
-        .ok_or_else(|| missing("plan"))?;
-    Ok((report, plan, bytes))
+    let plan = history.plan(id).map_err(|why| cannot("plan", why))?;
+    Ok((report, plan.ok_or_else(|| missing("plan"))?, bytes))
 }

@@ -1,18 +1,15 @@
 //! Tries a proposed contract once on the commit that is checked out, in a separate checkout, and
 //! adjusts the proposal by the result: `vplan init --try`.
 
-use super::failure::Failure;
 use super::infer::Proposed;
-use super::place::Engine;
+use crate::{Code, Engine, Failure, History, RepoPath, Report, Site, first_of, visible};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
-use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::{FailureCode, Open};
-use vplan_base::word::{count, first_of, visible};
-use vplan_baseline::Baseline;
-use vplan_baseline::{Recording, record};
+use vplan_base::word::count;
+use vplan_baseline::{Baseline, Recording, record};
 use vplan_check::observed::Peer;
 use vplan_check::outcome::Status;
 use vplan_init::check::Check;
@@ -21,11 +18,8 @@ use vplan_os::clock::Clock;
 use vplan_os::own_program::run_until;
 use vplan_os::scratch;
 use vplan_os::signals::while_listening;
-use vplan_plan::caveat::Code;
-use vplan_repo::load::Site;
 use vplan_run::record::StepRecord;
-use vplan_run::report::{Report, TREE_CHANGED};
-use vplan_store::history::History;
+use vplan_run::report::TREE_CHANGED;
 
 /// The contract of a trial. It is in no work tree, so a trial never uses the user's contract.
 const CONTRACT: &str = "contracts/vplan-try.vplan";
@@ -64,7 +58,8 @@ pub fn attempt(
         budget,
         clock: Clock::start(),
     };
-    let names: BTreeSet<String> = own_names(found).into_iter().collect();
+    let names = found.proposal.checks.iter().map(|check| check.name.clone());
+    let names: BTreeSet<String> = names.collect();
     let first = match trial.run(found, &names) {
         Ok(report) => report,
         Err(why) => return Ok(TrialEnd::Untried(why)),
@@ -84,11 +79,10 @@ pub fn attempt(
     }
     for check in &mut found.proposal.checks {
         let record = by_check.get(&check.name).copied();
-        let writer = writers.iter().find(|writer| writer.check == check.name);
-        let what = match (record, writer) {
-            (_, Some(writer)) => {
-                left_out.insert(check.name.clone(), writer.what.clone());
-                format!("left out: {}", writer.what)
+        let what = match (record, writers.get(&check.name)) {
+            (_, Some(what)) => {
+                left_out.insert(check.name.clone(), what.clone());
+                format!("left out: {what}")
             }
             (Some(record), None) => {
                 let read = read.remove(&check.name).unwrap_or_default();
@@ -117,11 +111,6 @@ fn check_of(found: &Proposed, id: &str) -> Option<String> {
     let own = checks().find(|check| check.name == id);
     own.or_else(|| checks().find(is_row))
         .map(|check| check.name.clone())
-}
-
-fn own_names(found: &Proposed) -> Vec<String> {
-    let checks = found.proposal.checks.iter();
-    checks.map(|check| check.name.clone()).collect()
 }
 
 /// Notes the result of a check in it. If the check is dropped, adds the reason to `left_out`.
@@ -155,9 +144,8 @@ fn outcome(
                 return format!("left out: {what}");
             }
             let known = count(known, "finding");
-            check
-                .notes
-                .push(format!("{known} of before vplan: `vplan baseline show`"));
+            let note = format!("{known} of before vplan: `vplan baseline show`");
+            check.notes.push(note);
             format!("{known} of before vplan in the baseline")
         }
         Status::TimedOut => {
@@ -186,14 +174,12 @@ impl Trial<'_> {
     /// Runs these checks, or returns the reason why that is impossible, for people.
     fn run(&self, found: &Proposed, names: &BTreeSet<String>) -> Result<Report, String> {
         let git = self.site.git.as_ref().map_err(ToString::to_string)?;
-        let linked: Vec<&str> = LINKED
-            .into_iter()
-            .filter(|name| {
-                let path = RepoPath::parse(name.as_bytes());
-                self.site.root.join(name).is_dir()
-                    && path.is_ok_and(|path| !found.tree.has_folder(&path))
-            })
-            .collect();
+        let mut linked = LINKED.to_vec();
+        linked.retain(|name| {
+            let path = RepoPath::parse(name.as_bytes());
+            self.site.root.join(name).is_dir()
+                && path.is_ok_and(|path| !found.tree.has_folder(&path))
+        });
         let contract = text::for_trial(&found.proposal.checks, names, &found.tree, &linked);
         let path = RepoPath::parse(CONTRACT.as_bytes()).map_err(|e| format!("{e:?}"))?;
         let index = git.propose(&path, &contract).map_err(|e| e.to_string())?;
@@ -204,10 +190,9 @@ impl Trial<'_> {
         let commit = index.commit().map(ToString::to_string);
         let words = self.words(left, &commit.unwrap_or_default());
         let variable = ("GIT_INDEX_FILE", index.file().as_os_str());
-        let output = while_listening(|is_stopped| {
-            run_until(&words, Some(variable), left + GRACE, is_stopped)
-        })
-        .map_err(|e| format!("vplan cannot be started once more: {e}"))?;
+        let left = left + GRACE;
+        let output = while_listening(|stop| run_until(&words, Some(variable), left, stop));
+        let output = output.map_err(|e| format!("vplan cannot be started once more: {e}"))?;
         if matches!(output.exit, Some(130 | 143)) || output.exit.is_none() {
             return Err("it was interrupted".to_owned());
         }
@@ -219,30 +204,19 @@ impl Trial<'_> {
     }
 
     fn words(&self, left: Duration, commit: &str) -> Vec<OsString> {
+        const RUN: &str =
+            "run --staged --keep-going --min-tier 2 --no-recover --observe --format json -q";
         let mut words: Vec<OsString> = vec!["-C".into(), self.site.root.clone().into()];
-        let text = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-        words.extend(text(&["--contract", CONTRACT, "--state-dir"]));
+        words.extend(["--contract", CONTRACT, "--state-dir"].map(OsString::from));
         words.push(self.folder.join("state").into());
         if let Some(cache) = self.engine.cache_dir {
             words.extend(["--cache-dir".into(), cache.as_os_str().to_owned()]);
         }
-        words.extend(text(&[
-            "run",
-            "--staged",
-            "--keep-going",
-            "--contract-from",
-            commit,
-            "--min-tier",
-            "2",
-            "--no-recover",
-            "--observe",
-            "--format",
-            "json",
-            "-q",
-            "--budget",
-        ]));
-        words.push(format!("{}ms", left.as_millis()).into());
-        words.push("--records".into());
+        let budget = format!("{}ms", left.as_millis());
+        words.extend(RUN.split(' ').map(OsString::from));
+        words.extend(
+            ["--contract-from", commit, "--budget", &budget, "--records"].map(OsString::from),
+        );
         words.push(self.folder.join("records").into());
         words
     }
@@ -259,12 +233,9 @@ impl Trial<'_> {
         let observed = self.history();
         let observed = observed.map(|history| history.observed(&report.run_id, ids));
         let observed = observed.unwrap_or_default();
-        let made: BTreeSet<&RepoPath> = observed
-            .values()
-            .flat_map(|one| one.in_repository())
-            .filter(|(_, uses)| uses.written)
-            .map(|(path, _)| path)
-            .collect();
+        let uses = observed.values().flat_map(|one| one.in_repository());
+        let made = uses.filter(|(_, uses)| uses.written).map(|(path, _)| path);
+        let made: BTreeSet<&RepoPath> = made.collect();
         let is_free = |path: &RepoPath| {
             let first = path.segments().next().unwrap_or_default();
             made.contains(path) || LINKED.iter().any(|name| name.as_bytes() == first)
@@ -290,10 +261,9 @@ impl Trial<'_> {
 
     /// Returns the findings of the trial as a baseline.
     fn recorded(&self, report: &Report) -> Recording {
-        let id = report.run_id.as_str();
         let plan = self
             .history()
-            .and_then(|history| history.plan(id).ok().flatten());
+            .and_then(|history| history.plan(&report.run_id).ok()?);
         plan.map_or_else(Recording::default, |plan| {
             record(&Baseline::default(), report, &plan, &[], &BTreeSet::new())
         })
@@ -301,9 +271,9 @@ impl Trial<'_> {
 
     /// The checks that changed tracked files. If any did, each suspect is run alone. It counts as a
     /// writer unless that run shows otherwise.
-    fn writers(&self, found: &Proposed, first: &Report) -> Vec<Writer> {
+    fn writers(&self, found: &Proposed, first: &Report) -> BTreeMap<String, String> {
         if !is_moved(first) && !first.steps.iter().any(is_blamed) {
-            return Vec::new();
+            return BTreeMap::new();
         }
         let ran = first.steps.iter().filter(|record| record.tries > 0);
         let suspects = ran.filter(|record| !is_missing(record));
@@ -328,22 +298,17 @@ impl Trial<'_> {
                 "perhaps it wrote {files}, and it could not be tried alone ({why})"
             ))
         };
-        let writers = suspects.filter_map(|record| {
-            Some(Writer {
-                check: check_of(found, &record.id)?,
-                what: writer(record)?,
-            })
-        });
-        writers.collect()
+        let mut writers = BTreeMap::new();
+        for record in suspects {
+            if let (Some(check), Some(what)) = (check_of(found, &record.id), writer(record)) {
+                writers.entry(check).or_insert(what);
+            }
+        }
+        writers
     }
 }
 
 /// A check that is dropped because it changes files, or because nothing shows that it does not.
-struct Writer {
-    check: String,
-    /// The reason, in words.
-    what: String,
-}
 
 /// The caveats about tracked files that changed during a run.
 const MOVED: [Code; 2] = [Code::IndexDiffers, Code::TreeMoved];
@@ -364,10 +329,10 @@ fn is_missing(record: &StepRecord) -> bool {
 /// Returns the first tracked files that changed during a run, in words.
 fn changed_files(report: &Report) -> String {
     let caveats = report.caveats.iter().filter(|c| MOVED.contains(&c.code));
-    let files: BTreeSet<String> = caveats
+    let files = caveats
         .flat_map(|c| &c.files)
-        .map(|file| format!("`{file}`"))
-        .collect();
+        .map(|file| format!("`{file}`"));
+    let files: BTreeSet<String> = files.collect();
     if files.is_empty() {
         return "tracked files".to_owned();
     }
@@ -381,11 +346,8 @@ pub fn summary(end: &TrialEnd) -> String {
         TrialEnd::Untried(why) => format!("not tried: {why}"),
         TrialEnd::Ran(told) => {
             let passed = told.iter().filter(|(_, what)| what == "passes").count();
-            format!(
-                "tried on HEAD: {} of {} pass",
-                passed,
-                count(told.len(), "check")
-            )
+            let checks = count(told.len(), "check");
+            format!("tried on HEAD: {passed} of {checks} pass")
         }
     }
 }

@@ -1,24 +1,24 @@
 //! Finds the files that the comparison of the work tree did not read, and on which a check would
 //! depend.
 
-use super::failure::Failure;
-use super::hidden::out_of_tree;
-use super::open::Session;
+use super::hidden::{added, out_of_tree};
+use crate::{
+    Caveat, ChangeSet, Code, Effect, Facts, Failure, Git, Plan, RepoPath, Session, Step, first_of,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
-use vplan_base::glob::Glob;
-use vplan_base::path::RepoPath;
-use vplan_base::word::first_of;
+use std::sync::Arc;
+use vplan_base::change::{ChangedFile, Status};
+use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::lookalike::{is_plain, skeleton};
 use vplan_check::Severity;
-use vplan_git::Git;
+use vplan_contract::Test;
 use vplan_git::hidden::is_left_by_tools;
 use vplan_git::ignored::NewlyIgnored;
 use vplan_git::unseen::{HiddenFiles, Unseen};
+use vplan_plan::Origin;
 use vplan_plan::about::{Focus, Interest, is_about};
-use vplan_plan::caveat::{Caveat, Code, Effect};
-use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
+use vplan_plan::facts::{Certainty, FactAnswer, Question};
 use vplan_plan::request::Request;
-use vplan_plan::{Origin, Plan, Step};
 use vplan_repo::facts::matched::{first_matches, matched};
 
 /// Maximum number of lines that are named.
@@ -68,10 +68,9 @@ impl Session {
             hidden.contains_key(path) || changed.status(path) == Some(Status::Added)
         };
         let vanished = |path: &RepoPath| {
+            let mut below = changed.below(path);
             changed.status(path) == Some(Status::Deleted)
-                || changed
-                    .below(path)
-                    .any(|file| file.status == Status::Deleted)
+                || below.any(|file| file.status == Status::Deleted)
         };
         let matched = self.matched_otherwise(hidden, facts);
         let (mut then, mut about) = (facts.clone(), BTreeSet::new());
@@ -98,21 +97,17 @@ impl Session {
         }
         let before = self.compiled(self.contract(), &self.request, &mut then)?;
         let is_there = |step: &Step| plan.steps.iter().any(|s| s.check() == step.check());
-        let blocking = before
-            .steps
-            .iter()
-            .filter(|s| s.severity == Severity::Blocking && s.origin == Origin::Contract);
+        let is_blocking =
+            |s: &&Step| s.severity == Severity::Blocking && s.origin == Origin::Contract;
+        let blocking = before.steps.iter().filter(is_blocking);
         let lost: Vec<&Step> = blocking.filter(|step| !is_there(step)).collect();
-        if lost.is_empty() {
-            return Ok(None);
-        }
         let message =
             "checks do not apply any more because of files that the change adds or removes";
-        Ok(Some(
+        Ok((!lost.is_empty()).then(|| {
             Caveat::new(Code::SwitchedOff, Effect::Note, message)
                 .of_checks(names(&lost))
-                .about(about.into_iter().collect()),
-        ))
+                .about(about.into_iter().collect())
+        }))
     }
 
     /// Returns the globs whose answer was different with the files of the base, and the first added
@@ -123,33 +118,27 @@ impl Session {
         facts: &Facts,
     ) -> BTreeMap<Glob, Vec<RepoPath>> {
         let answered = |is| {
-            let globs = facts
-                .0
-                .iter()
-                .filter_map(move |(question, answer)| match question {
-                    Question::ExistsMatch(glob) if *answer == FactAnswer::Word(is) => {
-                        Some(glob.clone())
-                    }
-                    _ => None,
-                });
-            globs.collect::<BTreeSet<Glob>>()
+            let glob = |(question, answer): (&Question, &FactAnswer)| match question {
+                Question::ExistsMatch(glob) => {
+                    Some(glob.clone()).filter(|_| *answer == FactAnswer::Word(is))
+                }
+                _ => None,
+            };
+            facts.0.iter().filter_map(glob).collect::<BTreeSet<Glob>>()
         };
         let changed = |is| {
             let files = self.request.changed.files().iter();
-            files
-                .filter(move |file| file.status == is)
-                .map(|file| file.path.clone())
+            let files = files.filter(move |file| file.status == is);
+            files.map(|file| file.path.clone())
         };
         let mut gone = first_matches(&answered(Certainty::No), changed(Status::Deleted).collect());
-        let added: BTreeSet<RepoPath> = changed(Status::Added)
-            .chain(hidden.keys().cloned())
-            .collect();
+        let added = changed(Status::Added).chain(hidden.keys().cloned());
+        let added: BTreeSet<RepoPath> = added.collect();
         let new = first_matches(&answered(Certainty::Yes), added.iter().cloned().collect());
         let globs = new.keys().cloned().collect();
         // If the files cannot be listed again, no file counts as missing.
-        if let Ok(others) = matched(&globs, &self.site.root, self.git(), |path| {
-            !added.contains(path)
-        }) {
+        let is_other = |path: &RepoPath| !added.contains(path);
+        if let Ok(others) = matched(&globs, &self.site.root, self.git(), is_other) {
             gone.extend(new.into_iter().filter(|(glob, _)| !others.contains(glob)));
         }
         gone
@@ -158,10 +147,8 @@ impl Session {
     /// Finds the files that the change itself hides by editing a `.gitignore`.
     fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
         let changed = self.request.changed.files().iter().map(|file| &file.path);
-        let rules: Vec<RepoPath> = changed
-            .filter(|path| path.name() == b".gitignore")
-            .cloned()
-            .collect();
+        let rules = changed.filter(|path| path.name() == b".gitignore");
+        let rules: Vec<RepoPath> = rules.cloned().collect();
         // `--all` compares nothing, but its rules may differ from those of HEAD.
         let Some(base) = self.gathered.base.as_ref().filter(|_| !rules.is_empty()) else {
             return Ok(None);
@@ -172,28 +159,19 @@ impl Session {
                 let message = format!(
                     "cannot determine the files that the changed `.gitignore` hides: {error}"
                 );
-                return Ok(Some(Caveat::new(
-                    Code::NewlyIgnored,
-                    Effect::Narrows,
-                    message,
-                )));
+                let caveat = Caveat::new(Code::NewlyIgnored, Effect::Narrows, message);
+                return Ok(Some(caveat));
             }
         };
         if ignored.is_empty() {
             return Ok(None);
         }
-        let added = ignored.iter().map(|file| ChangedFile {
-            path: file.path.clone(),
-            status: Status::Added,
-        });
-        let with = self.plan_with(added, facts)?;
+        let with = self.plan_with(ignored.iter().map(|file| added(&file.path)), facts)?;
         let paths = ignored.iter().map(|file| file.path.clone()).collect();
         let read = self.recorded_reads(&paths, with.steps.iter());
-        let foci: Vec<(&Step, Focus<'_>)> = with
-            .steps
-            .iter()
-            .map(|step| (step, Focus::new(self.contract(), step)))
-            .collect();
+        let steps = with.steps.iter();
+        let foci = steps.map(|step| (step, Focus::new(self.contract(), step)));
+        let foci: Vec<(&Step, Focus<'_>)> = foci.collect();
         let concerned = |wanted: Interest| -> Vec<(&NewlyIgnored, &Step)> {
             let is_read = |path: &RepoPath, step: &Step| {
                 let mut read = read.iter();
@@ -204,15 +182,12 @@ impl Session {
                 .flat_map(|file| foci.iter().map(move |(step, focus)| (file, *step, focus)));
             let is_meant = |(file, step, focus): &(&NewlyIgnored, &Step, &Focus<'_>)| {
                 // A change may legitimately begin to ignore files left by tools.
-                let most = if is_left_by_tools(file.path.as_bytes()) {
-                    Interest::Everything
-                } else {
-                    Interest::Selected
+                let most = match is_left_by_tools(file.path.as_bytes()) {
+                    true => Interest::Everything,
+                    false => Interest::Selected,
                 };
-                let interest = focus
-                    .interest(&file.path)
-                    .map(|interest| interest.min(most));
-                interest == Some(wanted)
+                let interest = focus.interest(&file.path);
+                interest.map(|interest| interest.min(most)) == Some(wanted)
                     || wanted == Interest::Selected && is_read(&file.path, step)
             };
             pairs
@@ -240,33 +215,24 @@ impl Session {
     }
 
     fn left_out(&self, left_out: Vec<RepoPath>, plan: &Plan) -> Caveat {
-        let count = left_out.len();
         let about = |step: &&Step| {
-            left_out
-                .iter()
-                .any(|path| is_about(self.contract(), step, path))
+            let mut files = left_out.iter();
+            files.any(|path| is_about(self.contract(), step, path))
         };
         let selecting: Vec<&Step> = plan.steps.iter().filter(about).collect();
-        let files = if count == 1 {
-            "1 file is".to_owned()
-        } else {
-            format!("{count} files are")
+        let files = match left_out.len() {
+            1 => "1 file is".to_owned(),
+            count => format!("{count} files are"),
         };
+        let message = format!("{files} outside the sparse checkout");
         if selecting.is_empty() {
-            Caveat::new(
-                Code::Sparse,
-                Effect::Note,
-                format!("{files} outside the sparse checkout"),
-            )
-        } else {
-            let message = format!(
-                "{files} outside the sparse checkout, and checks in the plan select some of them"
-            );
-            Caveat::new(Code::Sparse, Effect::Narrows, message)
-                .of_checks(names(&selecting))
-                .way_out("check them out: `git sparse-checkout disable`")
-                .about(left_out)
+            return Caveat::new(Code::Sparse, Effect::Note, message);
         }
+        let message = format!("{message}, and checks in the plan select some of them");
+        Caveat::new(Code::Sparse, Effect::Narrows, message)
+            .of_checks(names(&selecting))
+            .way_out("check them out: `git sparse-checkout disable`")
+            .about(left_out)
     }
 
     /// Compiles the plan with more changed files, before anything is repaired.
@@ -287,4 +253,62 @@ impl Session {
 fn names(steps: &[&Step]) -> Vec<String> {
     let names: BTreeSet<&str> = steps.iter().map(|step| step.check()).collect();
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// Maximum number of files that are examined: those with letters of other scripts first.
+const MAX_FILES: usize = 200;
+/// Maximum number of files times conditions.
+const MAX_PAIRS: usize = 20_000;
+
+/// A path that no contract names.
+const NOWHERE: &[u8] = b"\x01";
+
+impl Session {
+    /// Returns the caveat about them. A file that another condition names is no matter.
+    pub(super) fn lookalikes(&self) -> Option<Caveat> {
+        let contract = self.contract()?;
+        let files = self.request.changed.files().iter().map(|file| &file.path);
+        let mut odd: Vec<&RepoPath> = files.filter(|path| !is_plain(path.as_bytes())).collect();
+        if odd.is_empty() {
+            return None;
+        }
+        let written = contract.conditions.iter().filter_map(|c| match &c.test {
+            Test::ChangedAny(s) | Test::ChangedAll(s) => Some(s),
+            _ => None,
+        });
+        let written: Vec<&Selection> = written.collect();
+        odd.sort_by_key(|path| path.as_bytes().is_ascii());
+        odd.truncate(MAX_FILES.min(MAX_PAIRS / written.len().max(1)));
+        let nowhere = RepoPath::from_exact(NOWHERE)?;
+        let own: Vec<&&Selection> = written.iter().filter(|s| !s.selects(&nowhere)).collect();
+        odd.retain(|path| !own.iter().any(|selection| selection.selects(path)));
+        let own = own.iter().filter(|_| !odd.is_empty());
+        let alike: Vec<Selection> = own.map(|selection| as_they_look(selection)).collect();
+        odd.retain(|path| {
+            let text = std::str::from_utf8(path.as_bytes()).ok();
+            let look = text.and_then(|text| RepoPath::parse(skeleton(text).as_bytes()).ok());
+            look.is_some_and(|look| alike.iter().any(|selection| selection.selects(&look)))
+        });
+        let message = "the names of changed files look like ones that checks are for, and differ in case or in letters of the same form";
+        let caveat = || Caveat::new(Code::Lookalikes, Effect::Note, message);
+        (!odd.is_empty()).then(|| caveat().about(odd.into_iter().cloned().collect()))
+    }
+}
+
+/// Returns the selection of the skeletons of the names that a selection selects.
+fn as_they_look(selection: &Selection) -> Selection {
+    let glob = |glob: &Glob| Glob::parse(&skeleton(glob.text())).unwrap_or_else(|_| glob.clone());
+    let items = selection.items.iter().map(|item| Item {
+        not: item.not,
+        what: match &item.what {
+            ItemContent::Glob(own) => ItemContent::Glob(glob(own)),
+            ItemContent::Paths { items, name } => ItemContent::Paths {
+                items: Arc::new(as_they_look(items)),
+                name: name.clone(),
+            },
+        },
+    });
+    Selection {
+        items: items.collect(),
+    }
 }

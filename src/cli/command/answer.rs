@@ -1,13 +1,24 @@
 //! How every command answers: with a document, a text or a failure; and what it takes for that.
 
 pub(super) use crate::args::{Format, Global};
+pub(super) use crate::history::{NAMES, Records, open, pick};
+pub(super) use crate::render::style::{Tone, count, duration, paint, tone, widest};
 pub(super) use crate::terminal::{Terminal, versioned};
 pub(super) use clap::Args;
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::Serialize;
+pub(super) use std::path::{Path, PathBuf};
+pub(super) use vplan_base::canon::Digest;
+pub(super) use vplan_base::nearest::suggest;
+pub(super) use vplan_base::path::RepoPath;
 pub(super) use vplan_base::vocabulary::Exit;
-pub(super) use vplan_base::word::visible;
+pub(super) use vplan_base::word::{framed, text_if, visible, visible_path};
 pub(super) use vplan_engine::Failure;
+pub(super) use vplan_plan::Plan;
+pub(super) use vplan_repo::load::Site;
+pub(super) use vplan_run::past::short;
+pub(super) use vplan_run::report::Report;
+pub(super) use vplan_run::verdict::Verdict;
 
 /// Answers with a document, or with a text unless it is to be quiet.
 pub(super) fn answer<T: Serialize>(

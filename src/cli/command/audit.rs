@@ -8,7 +8,6 @@ use super::answer::*;
 use crate::args::{Progress, jobs, levels};
 use crate::progress::View;
 use clap::builder::PossibleValuesParser;
-use std::path::PathBuf;
 use vplan_base::jobs::Jobs;
 use vplan_check::confine::SandboxLevel;
 use vplan_engine::audit::{AuditRequest, AuditedContract, Mended};
@@ -98,14 +97,12 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
     let format = format(global, &[Format::Text, Format::Json, Format::Sarif])?;
     let engine = global.engine().with_observer(terminal);
     let mut view = View::new(args.progress, terminal);
-    let audited = engine.audit(
-        &args.request(),
-        Caller {
-            see: Some(&mut |progress| view.see(progress)),
-            tick: View::tick(args.progress, terminal),
-            ..Caller::default()
-        },
-    );
+    let caller = Caller {
+        see: Some(&mut |progress| view.see(progress)),
+        tick: View::tick(args.progress, terminal),
+        ..Caller::default()
+    };
+    let audited = engine.audit(&args.request(), caller);
     view.close();
     let mut found = audited?;
     for finding in &mut found.audited.findings {
@@ -113,17 +110,14 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
             finding.severity = Severity::Error;
         }
     }
+    // What was found is shown in any case.
     let mended = engine.mend(&found).and_then(|mended| {
         if let (true, Some(mended)) = (args.write, &mended) {
             mended.write()?;
         }
         Ok(mended)
     });
-    // What was found is shown in any case.
-    let (mended, unmended) = match mended {
-        Ok(mended) => (mended, None),
-        Err(why) => (None, Some(why)),
-    };
+    let (mended, unmended) = mended.map_or_else(|why| (None, Some(why)), |mended| (mended, None));
     let exit = exit(&found);
     match format {
         Format::Json => {

@@ -3,10 +3,8 @@
 mod record;
 
 use super::answer::*;
-use crate::render::style::{Tone, paint};
 use clap::Subcommand;
 pub(super) use record::RecordedDocument;
-use vplan_base::canon::Digest;
 use vplan_baseline::{Baseline, EntryKind};
 
 /// `vplan baseline`
@@ -107,17 +105,14 @@ fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Fai
     let is_asked = |check: &String| args.checks.is_empty() || args.checks.contains(check);
     let asked = whole.entries().filter(|e| is_asked(&e.check)).cloned();
     let shown = Baseline::new(asked);
-    answer_if(
-        terminal,
-        format,
-        true,
-        &versioned(BaselineDocument {
-            digest: whole.digest(),
-            entries: shown.entries().map(entry).collect(),
-            path: path.to_string(),
-        }),
-        || text(&path.to_string(), &shown, terminal.color),
-    );
+    let document = versioned(BaselineDocument {
+        digest: whole.digest(),
+        entries: shown.entries().map(entry).collect(),
+        path: path.to_string(),
+    });
+    answer_if(terminal, format, true, &document, || {
+        text(&path.to_string(), &shown, terminal.color)
+    });
     Ok(Exit::Success.code())
 }
 

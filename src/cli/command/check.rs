@@ -3,12 +3,8 @@
 use super::answer::*;
 use crate::args::Check;
 use crate::render::diagnostic::{self, Message};
-use crate::render::style::count;
-use vplan_base::canon::Digest;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use vplan_base::nearest::nearest;
-use vplan_base::path::RepoPath;
-use vplan_base::word::framed;
 use vplan_contract::Contract;
 use vplan_engine::baseline::failed;
 use vplan_engine::failure::invalid;
@@ -16,10 +12,9 @@ use vplan_engine::sandbox::conflicts;
 use vplan_front::verify_contract_json;
 use vplan_git::error::GitError;
 use vplan_plan::explain::place;
-use vplan_repo::baseline;
-use vplan_repo::load::{self, Loaded, Site};
-use vplan_repo::survey;
+use vplan_repo::load::{self, Loaded};
 use vplan_repo::survey::uncovered::{self, Uncovered};
+use vplan_repo::{baseline, survey};
 
 /// The messages, what could not be looked at, and the files of `--uncovered`.
 #[serde_with::skip_serializing_none]
@@ -71,22 +66,18 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
             ..failure
         });
     };
-    if !(is_json || terminal.quiet && list.is_empty()) {
-        terminal.note(&diagnostic::diagnostics(
-            &loaded.sources,
-            &list,
-            terminal.color_stderr,
-            terminal.width,
-        ));
+    let (sources, talks) = (&loaded.sources, !is_json && !terminal.quiet);
+    if talks || !is_json && !list.is_empty() {
+        let (color, width) = (terminal.color_stderr, terminal.width);
+        terminal.note(&diagnostic::diagnostics(sources, &list, color, width));
     }
-    if !is_json && !terminal.quiet {
-        let note = |note: &String| terminal.note(&format!("note: {note}\n"));
-        notes.iter().for_each(note);
+    for note in notes.iter().filter(|_| talks) {
+        terminal.note(&format!("note: {note}\n"));
     }
     if let Some(message) = denied(&args.deny, contract, &list) {
         return Err(Failure::contract("vplan::check::denied", message));
     }
-    if !is_json && !terminal.quiet {
+    if talks {
         terminal.say(&text(&loaded.path, contract, &list));
     }
     Ok(Exit::Success.code())
@@ -135,10 +126,7 @@ fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failur
             let files = git.and_then(|git| uncovered::uncovered(contract, git, &site.root));
             let files = files.map_err(|e| {
                 let message = format!("`--uncovered` is about tracked files: {e}");
-                Failure {
-                    help: e.help(),
-                    ..Failure::usage(e.code(), message)
-                }
+                Failure::usage(e.code(), message).helped(e.help())
             })?;
             let messages = files.diagnostic().into_iter().chain(files.defining());
             messages.for_each(|d| found.push(d));
@@ -168,9 +156,8 @@ fn denied(deny: &[String], contract: &Contract, list: &[Diagnostic]) -> Option<S
         return Some(error.message.clone());
     }
     let denies = |word: &String, d: &Diagnostic| word == "warnings" || is_called(d.code, word);
-    let found = list
-        .iter()
-        .find(|d| deny.iter().any(|word| denies(word, d)))?;
+    let is_denied = |d: &&Diagnostic| deny.iter().any(|word| denies(word, d));
+    let found = list.iter().find(is_denied)?;
     Some(format!("a warning is denied: {}", found.message))
 }
 

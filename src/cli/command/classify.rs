@@ -4,20 +4,16 @@ use super::answer::*;
 use crate::args::{self, Classify};
 use crate::request::read;
 use std::collections::BTreeSet;
-use std::path::Path;
 use vplan_base::index::Index as _;
-use vplan_base::nearest::suggest;
 use vplan_base::vocabulary::{FailureCode, FormatName};
 use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::output::{self, Expected};
 use vplan_check::reading::Reading;
-use vplan_engine::failure::invalid;
 use vplan_engine::propose::command;
+use vplan_plan::StepIndex;
 use vplan_plan::facts::{Facts, Question};
-use vplan_plan::{Plan, StepIndex};
 use vplan_recover::{bare::bare_plan, classify, questions};
 use vplan_repo::facts::{self, Ground};
-use vplan_repo::load::Site;
 
 /// Signals by name, as `--signal` takes them.
 const SIGNALS: [&str; 17] = [
@@ -79,19 +75,13 @@ fn reading(global: &Global, name: &str) -> Result<Option<Reading>, Failure> {
         return Ok(output::read(&formats, &read(Path::new("-"))?, b""));
     }
     let engine = global.engine();
-    let loaded = engine.load_contract(&engine.locate()?)?;
-    let Some(contract) = &loaded.contract else {
-        return Err(invalid(loaded));
-    };
+    let (contract, _) = engine.valid_contract(&engine.locate()?)?;
     let Some(definition) = contract.formats.get(name) else {
         let own = contract.formats.keys().map(String::as_str);
         let known: Vec<&str> = FormatName::NAMES.iter().copied().chain(own).collect();
         let message = format!("no format is called `{}`", visible(name));
-        let help = suggest(
-            name,
-            known.iter().copied(),
-            format!("known are: {}", known.join(" ")),
-        );
+        let all = format!("known are: {}", known.join(" "));
+        let help = suggest(name, known.iter().copied(), all);
         return Err(Failure::usage("vplan::usage::read", message).help(help));
     };
     let expected = Expected::defined(name, definition);

@@ -4,7 +4,6 @@ mod document;
 mod text;
 
 use super::answer::*;
-use crate::history::{NAMES, Records, open, pick};
 use crate::render::wrap::wrapped;
 pub(super) use document::DetailsDocument;
 use document::{gather, only};
@@ -36,11 +35,9 @@ pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, F
     if let Some(name) = &args.check {
         only(&mut document, name)?;
     }
-    if format == Format::Json {
-        terminal.print_document(&document);
-    } else {
+    answer_if(terminal, format, true, &versioned(&document), || {
         let page = text::page(&document, args.check.is_some(), terminal);
-        terminal.say(&wrapped(&page, terminal.columns));
-    }
+        wrapped(&page, terminal.columns)
+    });
     Ok(0)
 }

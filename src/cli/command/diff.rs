@@ -4,15 +4,11 @@
 use super::answer::*;
 use crate::render::style::Colors;
 use crate::request::{self, read};
-use std::path::{Path, PathBuf};
-use vplan_base::word::visible_path;
 use vplan_engine::compared::{ComparedContracts, with_new_folder};
 use vplan_engine::saved::read_plan;
-use vplan_plan::Plan;
 use vplan_plan::diff::accept::Accept;
 use vplan_plan::diff::{Class, contracts, plans, text};
 use vplan_plan::document::from_json;
-use vplan_repo::load::Site;
 
 /// `vplan diff`
 #[derive(Debug, Args)]
@@ -84,22 +80,19 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
                     .help("compare two plans, or two contracts"))
             }
         },
-        (None, _) => Err(
-            Failure::usage("vplan::usage::diff", "there is nothing to compare")
-                .help("name two files, or `--base REV`"),
-        ),
+        (None, _) => {
+            let failure = Failure::usage("vplan::usage::diff", "there is nothing to compare");
+            Err(failure.help("name two files, or `--base REV`"))
+        }
     }
 }
 
 fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: &Terminal) -> u8 {
     let diff = plans::compare(old, new);
-    answer_if(
-        terminal,
-        format,
-        !(terminal.quiet && diff.equal),
-        &diff,
-        || text::plans(&diff, &Colors(terminal.color)),
-    );
+    let speaks = !(terminal.quiet && diff.equal);
+    answer_if(terminal, format, speaks, &diff, || {
+        text::plans(&diff, &Colors(terminal.color))
+    });
     Exit::Drift.when(args.exit_code && !diff.equal).code()
 }
 
@@ -123,13 +116,10 @@ fn compare<S>(
         Failure::usage("vplan::usage::accept", e.to_string())
             .help("`vplan diff` without `--accept` prints what it takes")
     })?;
-    answer_if(
-        terminal,
-        format,
-        !(terminal.quiet && diff.differences.is_empty()),
-        &diff,
-        || text::contracts(&diff, &Colors(terminal.color)),
-    );
+    let speaks = !(terminal.quiet && diff.differences.is_empty());
+    answer_if(terminal, format, speaks, &diff, || {
+        text::contracts(&diff, &Colors(terminal.color))
+    });
     let others = diff.differences.len() - diff.count(Class::Cosmetic);
     Ok(match (diff.weaker(), others) {
         (1.., _) => Exit::Weakened,

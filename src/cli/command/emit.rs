@@ -6,8 +6,6 @@ use crate::outputs::{self, EMITTED};
 use crate::render::diff::unified;
 use crate::value::{Words, one_of};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::path::{Path, PathBuf};
-use vplan_base::word::visible_path;
 use vplan_emit::options::{EmitOptions, EmitRequest, LeastCoverage, ProgramFrom, Target, USAGE};
 use vplan_emit::text;
 use vplan_os::{files, view};
@@ -85,14 +83,12 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
         let message = "`--check` compares a file, and `-` is none";
         return Err(Failure::usage("vplan::usage::output", message).help("name the file"));
     }
-    let found = match file {
+    let color = format == Format::Text && terminal.color;
+    let (status, diff) = match file {
         None => (EmittedState::Printed, None),
-        Some(path) if args.check => {
-            compared(path, &text, format == Format::Text && terminal.color)?
-        }
+        Some(path) if args.check => compared(path, &text, color)?,
         Some(path) => written(path, &text, args.force)?,
     };
-    let (status, diff) = found;
     let differs = diff.is_some();
     let name = file.map(visible_path);
     if format == Format::Json {
@@ -100,7 +96,7 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
             diff,
             path: name.clone(),
             status,
-            target: options.target().word(),
+            target: args.target.word(),
             text: &text,
         });
     } else if let Some(diff) = &diff {
@@ -176,12 +172,8 @@ fn compared(path: &Path, text: &str, color: bool) -> Result<Emitted, Failure> {
     if old == text.as_bytes() {
         return Ok((EmittedState::Same, None));
     }
-    let diff = unified(
-        &name,
-        &String::from_utf8_lossy(&old),
-        (text, "emitted"),
-        color,
-    );
+    let old = String::from_utf8_lossy(&old);
+    let diff = unified(&name, &old, (text, "emitted"), color);
     Ok((EmittedState::Differs, Some(diff)))
 }
 

@@ -5,18 +5,15 @@ use super::answer::*;
 use crate::args::Explain;
 use crate::render::style::Colors;
 use vplan_away::seat::Why;
-use vplan_base::word::count;
-use vplan_base::word::text_if;
 use vplan_engine::away::places;
-use vplan_engine::failure::invalid;
 use vplan_engine::possible::PossibleChecks;
+use vplan_plan::Step;
 use vplan_plan::diff::possible::{PossibleCheck, When};
 use vplan_plan::document::write_json;
 use vplan_plan::explain::checks::{definitions, definitions_text};
 use vplan_plan::explain::outlook::Outlook;
 use vplan_plan::explain::story::{story, story_text};
 use vplan_plan::explain::{Options, graph, shell, text};
-use vplan_plan::{Plan, Step};
 
 /// A plan, and what earlier runs say of it.
 #[serde_with::skip_serializing_none]
@@ -141,10 +138,8 @@ fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
     let mut out = String::from("\nWith --remote:\n");
     for place in step_places(plan, places) {
         let step = visible(place.step);
-        let place = match place.reason {
-            None => "elsewhere".to_owned(),
-            Some(why) => format!("here: {why}"),
-        };
+        let here = place.reason.map(|why| format!("here: {why}"));
+        let place = here.unwrap_or_else(|| "elsewhere".to_owned());
         out.push_str(&format!("  {step}: {place}\n"));
     }
     out
@@ -195,11 +190,8 @@ fn possible_text(found: &PossibleChecks) -> String {
 fn checks(global: &Global, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine().with_observer(terminal);
-    let loaded = engine.load_contract(&engine.locate()?)?;
-    let Some(contract) = &loaded.contract else {
-        return Err(invalid(loaded));
-    };
-    let of = definitions(contract);
+    let (contract, _) = engine.valid_contract(&engine.locate()?)?;
+    let of = definitions(&contract);
     if format == Format::Json {
         terminal.print_json(&of);
     } else {

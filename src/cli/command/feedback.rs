@@ -3,19 +3,14 @@
 
 use super::answer::*;
 use crate::args::feedback_size;
-use crate::history::{NAMES, Records, open, pick, unknown_check};
+use crate::history::unknown_check;
 use crate::render::feedback;
 use crate::render::wrap::wrapped;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use vplan_base::word::{first_of, framed, text_if, visible_path};
+use vplan_base::word::first_of;
 use vplan_os::files;
-use vplan_plan::Plan;
 use vplan_plan::caveat::{Caveat, Effect, sorted};
-use vplan_run::feedback as told;
-use vplan_run::merge;
-use vplan_run::past::short;
-use vplan_run::report::Report;
+use vplan_run::{feedback as told, merge};
 use vplan_store::history::MAX_FILE;
 use vplan_store::records::REPORT;
 
@@ -81,10 +76,10 @@ pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, 
         match format {
             Format::Json => terminal.print_json(&told.within(most, &told::json_size)),
             Format::Md => terminal.say(&feedback::markdown_within(told, most)),
-            _ => terminal.say(&wrapped(
-                &feedback::text_within(told, most),
-                terminal.columns,
-            )),
+            _ => {
+                let text = feedback::text_within(told, most);
+                terminal.say(&wrapped(&text, terminal.columns));
+            }
         }
     }
     Ok(Exit::Success.code())
@@ -160,19 +155,15 @@ fn recorded(global: &Global, args: &Feedback) -> Result<(Report, Option<Plan>), 
 
 fn load(path: &Path) -> Result<Report, Failure> {
     const HELP: &str = "name a run, the `report.json` of one, or its directory";
-    let file = if path.is_dir() {
-        path.join(REPORT)
-    } else {
-        path.to_owned()
-    };
-    let name = visible_path(&file);
-    let bytes = match files::read_plain(&file, MAX_FILE) {
-        Ok(bytes) => bytes,
-        Err(error) => return fail(format!("`{name}` cannot be read: {error}"), HELP),
-    };
-    match merge::read(&name, &bytes) {
-        Ok(part) => Ok(part.report),
-        Err(error) => fail(error.message, HELP),
+    let inside = path.is_dir().then(|| path.join(REPORT));
+    let file = inside.as_deref().unwrap_or(path);
+    let name = visible_path(file);
+    match files::read_plain(file, MAX_FILE) {
+        Err(error) => fail(format!("`{name}` cannot be read: {error}"), HELP),
+        Ok(bytes) => match merge::read(&name, &bytes) {
+            Ok(part) => Ok(part.report),
+            Err(error) => fail(error.message, HELP),
+        },
     }
 }
 

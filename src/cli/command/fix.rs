@@ -4,16 +4,12 @@ use super::answer::*;
 use super::run::{print, streams, write};
 use crate::args::Run;
 use crate::progress::View;
-use crate::render::style::{Tone, count, paint, tone};
 use clap::Arg;
 use std::collections::BTreeMap;
-use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::word::text_if;
 use vplan_base::word::{first_of, has_word};
-use vplan_engine::fix::{FixCaller, FixOutcome, FixProgress, FixRecord};
-use vplan_engine::{fix, staged};
-use vplan_run::report::Report;
+use vplan_engine::fix::{FixCaller, FixOutcome, FixProgress, FixRecord, fix};
+use vplan_engine::staged;
 
 /// `vplan fix`
 #[derive(Debug, Args)]
@@ -141,19 +137,17 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
         }
         _ => outcome.exit,
     };
-    answer_if(
-        terminal,
-        format,
-        talks || exit != Exit::Success.code(),
-        &versioned(FixDocument {
-            changed: &outcome.changed,
-            exit_code: exit,
-            fixes: &outcome.fixes,
-            report: &outcome.last.report,
-            without: &outcome.without,
-        }),
-        || summary(&outcome, exit, terminal.color),
-    );
+    let document = versioned(FixDocument {
+        changed: &outcome.changed,
+        exit_code: exit,
+        fixes: &outcome.fixes,
+        report: &outcome.last.report,
+        without: &outcome.without,
+    });
+    let speaks = talks || exit != Exit::Success.code();
+    answer_if(terminal, format, speaks, &document, || {
+        summary(&outcome, exit, terminal.color)
+    });
     Ok(exit)
 }
 

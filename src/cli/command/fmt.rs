@@ -3,8 +3,6 @@
 use super::answer::*;
 use crate::render::diagnostic::{self, Message};
 use crate::render::diff::unified;
-use crate::render::style::count;
-use std::path::PathBuf;
 use vplan_base::diagnostic::Severity;
 use vplan_engine::layout::{Formatting, Text};
 
@@ -135,10 +133,7 @@ fn print(done: &Formatting, check: bool, terminal: &Terminal) {
     if to_stdout && !check {
         // A filter gives back what it cannot read: an editor may put it in the place of the text.
         for item in items {
-            let text = item
-                .new
-                .as_ref()
-                .map_or(item.bytes.as_slice(), |new| new.as_bytes());
+            let text = item.new.as_ref().map_or(&*item.bytes, |new| new.as_bytes());
             terminal.print_with(|out| out.write_all(text));
         }
         return;
@@ -152,25 +147,17 @@ fn print(done: &Formatting, check: bool, terminal: &Terminal) {
     if terminal.quiet || !sound || check && !differing.is_empty() {
         return;
     }
-    if !check {
-        differing
-            .iter()
-            .for_each(|item| terminal.say(&format!("{}: formatted\n", item.name)));
+    for item in differing.iter().filter(|_| !check) {
+        terminal.say(&format!("{}: formatted\n", item.name));
     }
     if differing.is_empty() {
-        terminal.print(&format!(
-            "{}, all formatted already\n",
-            count(items.len(), "file")
-        ));
+        let files = count(items.len(), "file");
+        terminal.print(&format!("{files}, all formatted already\n"));
     }
 }
 
 fn diff(item: &Text, color: bool) -> String {
     let old = String::from_utf8_lossy(&item.bytes);
-    unified(
-        &item.name,
-        &old,
-        (item.new.as_deref().unwrap_or_default(), "formatted"),
-        color,
-    )
+    let new = item.new.as_deref().unwrap_or_default();
+    unified(&item.name, &old, (new, "formatted"), color)
 }

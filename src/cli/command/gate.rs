@@ -7,12 +7,10 @@ mod standings;
 mod words;
 
 use super::answer::*;
-use crate::round::STATUSES;
+use crate::args::STATUSES;
 use crate::value::one_of;
 pub(super) use accept::Accepted;
 use clap::Subcommand;
-use vplan_base::word::visible_path;
-use vplan_engine::failure::invalid;
 use vplan_engine::round::Keeper;
 use vplan_engine::subject::named;
 use vplan_ledger::Status;
@@ -126,21 +124,15 @@ fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8,
     let format = format(global, &[Format::Text, Format::Json])?;
     named(&args.subject)?;
     let site = global.engine().locate()?;
-    let loaded = global.engine().load_contract(&site)?;
-    let Some(contract) = &loaded.contract else {
-        return Err(invalid(loaded));
-    };
-    let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(contract))?;
-    let tree = global.engine().tree(&site, Some(contract), &[]);
+    let (contract, _) = global.engine().valid_contract(&site)?;
+    let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(&contract))?;
+    let tree = global.engine().tree(&site, Some(&contract), &[]);
     let recorded = keeper.note(args.changed, RoundResult::ByHand(args.status), &tree)?;
     let exit = recorded.exit(Exit::Success.code());
-    answer_if(
-        terminal,
-        format,
-        !terminal.quiet || exit != Exit::Success.code(),
-        &recorded,
-        || account(&recorded, terminal.color),
-    );
+    let speaks = !terminal.quiet || exit != Exit::Success.code();
+    answer_if(terminal, format, speaks, &recorded, || {
+        account(&recorded, terminal.color)
+    });
     Ok(exit)
 }
 
@@ -176,11 +168,9 @@ fn reset(global: &Global, args: &ResetArgs, terminal: &Terminal) -> Result<u8, F
     let forgotten = Forgotten { reset };
     answer(terminal, format, &versioned(&forgotten), || {
         let names = forgotten.reset.iter().map(|s| format!("`{}`", visible(s)));
-        let names: Vec<String> = names.collect();
-        if names.is_empty() {
-            "nothing to forget\n".to_owned()
-        } else {
-            format!("forgot {}\n", names.join(", "))
+        match names.collect::<Vec<String>>().as_slice() {
+            [] => "nothing to forget\n".to_owned(),
+            names => format!("forgot {}\n", names.join(", ")),
         }
     });
     Ok(Exit::Success.code())

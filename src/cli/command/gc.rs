@@ -1,10 +1,7 @@
 //! `vplan gc`: removes the records of old runs.
 
 use super::answer::*;
-use crate::history::{Records, open};
-use crate::render::style::count;
-use vplan_engine::tree_status::unreadable;
-use vplan_run::past::{short, started_at};
+use vplan_run::past::started_at;
 use vplan_store::history::Collected;
 
 /// `vplan gc`
@@ -67,9 +64,7 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, history) = open(global, &args.records)?;
     let keep = usize::try_from(args.keep).unwrap_or(usize::MAX);
-    let collected = history
-        .collect(keep, args.dry_run)
-        .map_err(|e| unreadable(&e))?;
+    let collected = history.collect(keep, args.dry_run)?;
     if let Ok(Some(vault)) = global.engine().kept_vault(&site)
         && !args.dry_run
     {

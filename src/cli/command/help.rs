@@ -4,7 +4,6 @@ use super::answer::*;
 use crate::args::Help;
 use crate::command_line::CommandLine;
 use clap::CommandFactory as _;
-use vplan_base::nearest::suggest;
 
 /// Topics and their texts.
 const TOPICS: [(&str, &str); 11] = [

@@ -2,10 +2,7 @@
 //! not express.
 
 use super::answer::*;
-use crate::render::style::count;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::path::PathBuf;
-use vplan_base::word::visible_path;
 use vplan_engine::convert::{Converted, Item, Kind, write};
 use vplan_front::convert::Weight;
 use vplan_repo::load::DEFAULT_CONTRACT;
@@ -57,10 +54,9 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     let heavy = found.heavy();
     if found.verifies_nothing() {
         terminal.note(&account(&found, ""));
-        let message = format!(
-            "nothing in `{}` becomes a check: a contract of it would verify nothing",
-            found.name
-        );
+        let name = &found.name;
+        let message =
+            format!("nothing in `{name}` becomes a check: a contract of it would verify nothing");
         return Err(Failure::contract("vplan::import::no_checks", message)
             .help("write by hand what is lost, or let `vplan init` propose a contract"));
     }
@@ -160,26 +156,16 @@ impl<'a> ImportDocument<'a> {
 }
 
 fn account(found: &Converted, output: &str) -> String {
-    let (checks, triggers) = (found.contract.checks.len(), found.contract.risks.len());
-    let to = if output.is_empty() {
-        String::new()
-    } else {
-        format!(" to {output}")
-    };
-    let also = if triggers > 0 {
-        format!(", {}", count(triggers, "trigger"))
-    } else {
-        String::new()
-    };
+    let triggers = found.contract.risks.len();
+    let to = text_if(!output.is_empty(), || format!(" to {output}"));
+    let also = text_if(triggers > 0, || format!(", {}", count(triggers, "trigger")));
     let (name, from) = (&found.name, found.kind.name());
-    let checks = count(checks, "check");
+    let checks = count(found.contract.checks.len(), "check");
     let mut out = format!("converted {name}{to} ({from}): {checks}{also}\n");
+    let changed = "changed: in the contract, but with another meaning; look at each";
     for (weight, title) in [
         (Weight::Lost, "lost: not in the contract"),
-        (
-            Weight::Changed,
-            "changed: in the contract, but with another meaning; look at each",
-        ),
+        (Weight::Changed, changed),
         (Weight::NoEffect, "without effect on checks"),
     ] {
         let of = found.lost.iter().filter(|l| l.weight == weight);
@@ -193,21 +179,16 @@ fn account(found: &Converted, output: &str) -> String {
         && !output.starts_with('/')
         && !output.split('/').any(|part| part == "..");
     if inside {
-        let which = if output == DEFAULT_CONTRACT {
-            String::new()
-        } else {
+        let which = text_if(output != DEFAULT_CONTRACT, || {
             format!(" --contract {output}")
-        };
-        out.push_str(&format!(
-            "next: `vplan check{which}` compares the contract with the repository\n"
-        ));
+        });
+        out += &format!("next: `vplan check{which}` compares the contract with the repository\n");
     }
     out
 }
 
 fn line(lost: &Item) -> String {
-    let by_hand = |instead| format!("    by hand: {instead}\n");
-    let by_hand = lost.instead.as_ref().map_or_else(String::new, by_hand);
+    let by_hand = framed("    by hand: ", lost.instead.as_ref(), "\n");
     let (file, line, what, why) = (&lost.file, lost.line, &lost.what, &lost.why);
     format!("  {file}:{line}: {what}: {why}\n{by_hand}")
 }

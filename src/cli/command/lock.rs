@@ -4,12 +4,11 @@
 use super::answer::*;
 use crate::args::Request;
 use crate::render::style::Colors;
-use crate::render::style::count;
 use crate::value::duration;
 use clap::Arg;
 use std::time::Duration;
 use vplan_base::word::has_word;
-use vplan_engine::lock::{Account, LockOptions, Locking, MakeRecording, Recording, State};
+use vplan_engine::lock::{Account, Line, LockOptions, Locking, MakeRecording, Recording, State};
 use vplan_plan::diff::{ContractDiff, text::contracts};
 
 /// `vplan lock`
@@ -70,42 +69,35 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     let format = format(global, &[Format::Text, Format::Json])?;
     let engine = global.engine().with_observer(terminal);
     let revision = args.request.contract_from.as_deref();
-    let locking = Locking::open(
-        &engine,
-        LockOptions {
-            revision,
-            limit: Duration::from_millis(args.timeout),
-            offline: global.offline,
-            record: args.record,
-        },
-    )?;
-    if args.check {
-        let (account, failure) = locking.check()?;
-        show(&account, format, terminal);
-        return match failure {
-            None => Ok(Exit::Success.code()),
-            Some(failure) => Err(Failure {
-                diagnostics: failure.diagnostics.filter(|_| format == Format::Text),
-                ..failure
-            }),
-        };
-    }
+    let options = LockOptions {
+        revision,
+        limit: Duration::from_millis(args.timeout),
+        offline: global.offline,
+        record: args.record,
+    };
+    let locking = Locking::open(&engine, options)?;
     if let Some(names) = &args.update {
         return move_pins(&locking, names, args.accept, format, terminal);
     }
-    let account = if revision.is_some() {
-        locking.fetch()?
-    } else {
-        let asked: &MakeRecording<'_> = &|| {
-            Ok(Recording {
-                request: args.request.planned()?,
-                judge: args.judge.as_deref(),
-            })
-        };
-        locking.update(asked)?
+    let asked: &MakeRecording<'_> = &|| {
+        Ok(Recording {
+            request: args.request.planned()?,
+            judge: args.judge.as_deref(),
+        })
     };
-    show(&account, format, terminal);
-    Ok(Exit::Success.code())
+    let (account, failure) = match revision {
+        _ if args.check => locking.check()?,
+        Some(_) => (locking.fetch()?, None),
+        None => (locking.update(asked)?, None),
+    };
+    answer(terminal, format, &account, || text(&account));
+    match failure {
+        None => Ok(Exit::Success.code()),
+        Some(failure) => Err(Failure {
+            diagnostics: failure.diagnostics.filter(|_| format == Format::Text),
+            ..failure
+        }),
+    }
 }
 
 /// What would move, and what differs then.
@@ -134,31 +126,24 @@ fn move_pins(
             terminal.say(&contracts(&moving.diff, &Colors(terminal.color)));
         }
     }
-    if weaker > 0 && !accept {
+    let document = |account: &Account, differences: &ContractDiff| {
         if format == Format::Json {
             terminal.print_json(&UpdateDocument {
-                account: &moving.account,
-                differences: &moving.diff,
+                account,
+                differences,
             });
         }
+    };
+    if weaker > 0 && !accept {
+        document(&moving.account, &moving.diff);
         let message =
             "the contract is weaker with what has moved, or may be; the lock stays as it was";
         return Err(Failure::new(Exit::Weakened, "vplan::lock::weaker", message)
             .help("a maintainer accepts it with `--accept`"));
     }
     let differences = moving.diff.clone();
-    let account = moving.write()?;
-    if format == Format::Json {
-        terminal.print_json(&UpdateDocument {
-            account: &account,
-            differences: &differences,
-        });
-    }
+    document(&moving.write()?, &differences);
     Ok(Exit::Success.code())
-}
-
-fn show(account: &Account, format: Format, terminal: &Terminal) {
-    answer(terminal, format, account, || text(account));
 }
 
 fn text(account: &Account) -> String {
@@ -173,25 +158,16 @@ fn text(account: &Account) -> String {
             State::Surplus => "surplus",
         };
         let short = |id: &String| id.chars().take(12).collect::<String>();
-        let commits = match (&line.from, &line.commit) {
-            (Some(from), Some(commit)) => format!("  {} -> {}", short(from), short(commit)),
-            (None, Some(commit)) => format!("  {}", short(commit)),
-            _ => String::new(),
-        };
+        let from = framed("", line.from.as_ref().map(short), " -> ");
+        let commits = framed(&format!("  {from}"), line.commit.as_ref().map(short), "");
         out.push_str(&format!("{state:8} {}{commits}\n", line.import));
     }
     for note in &account.notes {
         out.push_str(&format!("note: {note}\n"));
     }
-    let held = account
-        .entries
-        .iter()
-        .filter(|l| l.commit.is_none() && matches!(l.state, State::Kept | State::Pinned))
-        .count();
-    let answers = match account.proposals {
-        0 => String::new(),
-        n => format!(", {}", count(n, "recorded answer")),
-    };
-    let held = count(held, "import");
+    let is_held = |l: &&Line| l.commit.is_none() && matches!(l.state, State::Kept | State::Pinned);
+    let held = count(account.entries.iter().filter(is_held).count(), "import");
+    let answers = Some(account.proposals).filter(|answers| *answers > 0);
+    let answers = framed(", ", answers.map(|n| count(n, "recorded answer")), "");
     out + &format!("{}: {held}{answers}\n", account.lock)
 }

@@ -1,13 +1,11 @@
 //! `vplan log`: prints what a check wrote.
 
 use super::answer::*;
-use crate::history::{NAMES, Records, open, pick, unknown_check};
+use crate::history::unknown_check;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use vplan_base::inert::{inert, without_commands};
-use vplan_base::word::count;
 use vplan_os::files::read_start;
-use vplan_run::past::short;
 use vplan_store::history::{History, Logged};
 
 /// The most of a log that a JSON document holds, in bytes: its end.
@@ -95,12 +93,13 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
     };
     let mut file = history.log(&id, &path).map_err(gone)?;
     if format == Format::Json {
-        let bytes = file.metadata().map_err(|e| gone(e.to_string()))?.len();
-        let omitted_bytes = bytes.saturating_sub(MOST);
-        let tail = file
-            .seek(SeekFrom::Start(omitted_bytes))
-            .and_then(|_| read_start(file, MOST))
-            .map_err(|e| gone(e.to_string()))?;
+        let mut read = || {
+            let bytes = file.metadata()?.len();
+            let omitted_bytes = bytes.saturating_sub(MOST);
+            file.seek(SeekFrom::Start(omitted_bytes))?;
+            Ok::<_, io::Error>((bytes, omitted_bytes, read_start(&file, MOST)?))
+        };
+        let (bytes, omitted_bytes, tail) = read().map_err(|e| gone(e.to_string()))?;
         terminal.print_document(&LogDocument {
             bytes,
             omitted_bytes,

@@ -8,17 +8,14 @@ use super::fix::{fixed, no_single_run};
 use super::run::{print, streams, write};
 use crate::args::{Run, feedback_size, level_of};
 use crate::progress::View;
-use crate::render::style::{Tone, count, paint, tone};
 use crate::value::duration;
 use clap::Arg;
 use std::ffi::{OsStr, OsString};
-use vplan_base::word::framed;
 use vplan_base::word::has_word;
 use vplan_check::confine::SandboxLevel;
 use vplan_engine::propose::{command, words as words_of};
-use vplan_engine::repair_loop;
 use vplan_engine::repair_loop::{
-    FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop,
+    FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Stop, repair_loop,
 };
 use vplan_runner::fixer::fix;
 use words::Form;
@@ -162,24 +159,22 @@ fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Termina
         code if code != report.exit_code && outcome.exit == Exit::Success.code() => code,
         _ => outcome.exit,
     };
-    answer_if(
-        terminal,
-        format,
-        !terminal.quiet || exit != Exit::Success.code(),
-        &versioned(LoopDocument {
-            counter: report.counter,
-            decision: outcome.decision,
-            exit_code: exit,
-            report,
-            required: report.required,
-            rounds: &outcome.rounds,
-            stop: outcome.stop,
-            stuck: outcome.stuck.as_deref(),
-            subject: report.subject.as_deref(),
-            undone: &outcome.undone,
-        }),
-        || summary(outcome, terminal.color),
-    );
+    let document = versioned(LoopDocument {
+        counter: report.counter,
+        decision: outcome.decision,
+        exit_code: exit,
+        report,
+        required: report.required,
+        rounds: &outcome.rounds,
+        stop: outcome.stop,
+        stuck: outcome.stuck.as_deref(),
+        subject: report.subject.as_deref(),
+        undone: &outcome.undone,
+    });
+    let speaks = !terminal.quiet || exit != Exit::Success.code();
+    answer_if(terminal, format, speaks, &document, || {
+        summary(outcome, terminal.color)
+    });
     exit
 }
 

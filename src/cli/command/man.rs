@@ -5,8 +5,6 @@ use super::help::subcommand;
 use crate::args::Man;
 use crate::outputs::MAN;
 use clap_mangen::Man as Page;
-use std::path::Path;
-use vplan_base::word::visible_path;
 use vplan_os::{files, view};
 
 /// Prints a page in roff, or writes all pages into a folder.

@@ -3,11 +3,9 @@
 use super::answer::*;
 use crate::args::REQUIRED;
 use crate::render;
-use crate::render::style::{Tone, count, duration, paint};
 use crate::reports::Reports;
 use crate::value::one_of;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use vplan_engine::merged::CannotMerge;
 use vplan_engine::saved::{read_division, read_plan};
 use vplan_run::merge::{MergeRequest, Merged};
@@ -58,14 +56,14 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
         require: args.require.unwrap_or_default(),
         same_tools: args.same_tools,
     };
-    let (merged, notes) =
-        (global.engine().merge(&args.reports, &request)).map_err(|e| match e {
-            CannotMerge::Report(failure) => *failure,
-            CannotMerge::Contradict(error) => {
-                terminal.note(&render::drift(&error.drift));
-                Failure::new(error.exit, error.code, error.message).helped(error.help)
-            }
-        })?;
+    let merged = global.engine().merge(&args.reports, &request);
+    let (merged, notes) = merged.map_err(|e| match e {
+        CannotMerge::Report(failure) => *failure,
+        CannotMerge::Contradict(error) => {
+            terminal.note(&render::drift(&error.drift));
+            Failure::new(error.exit, error.code, error.message).helped(error.help)
+        }
+    })?;
     for note in notes {
         terminal.note(&format!("note: {note}\n"));
     }
@@ -77,9 +75,8 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
         terminal.say(&text(&merged, terminal, terminal.color));
     }
     // The shards ran elsewhere: there is no repository to look for files in.
-    Ok(args
-        .documents
-        .write(&merged.report, &merged.plan, None, None, terminal))
+    let (report, plan) = (&merged.report, &merged.plan);
+    Ok(args.documents.write(report, plan, None, None, terminal))
 }
 
 fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
@@ -102,10 +99,9 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
     }
     let differs = |s: &&SavedPlan| s.as_is || !s.drift.is_empty();
     if let Some(saved) = report.saved_plan.as_ref().filter(differs) {
-        let how = if saved.as_is {
-            "without a contract".to_owned()
-        } else {
-            format!("with drift in {}", count(saved.drift.len(), "field"))
+        let how = match saved.as_is {
+            true => "without a contract".to_owned(),
+            false => format!("with drift in {}", count(saved.drift.len(), "field")),
         };
         let sign = paint(color, Tone::Warn, "!");
         text.push_str(&format!("  {sign} a saved plan ran {how}\n"));

@@ -3,16 +3,11 @@
 use super::answer::*;
 use crate::args::PlanArgs;
 use crate::outputs::{self, Output};
-use crate::render::style::{Colors, count, duration};
+use crate::render::style::Colors;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-use vplan_base::canon::Digest;
-use vplan_base::inert::escaped_without_commands;
-use vplan_base::word::framed;
-use vplan_base::word::visible_path;
+use vplan_base::inert::kdl_without_commands;
 use vplan_engine::propose::Asking;
 use vplan_os::files;
-use vplan_plan::Plan;
 use vplan_plan::document::{Form, write_canonical, write_json};
 use vplan_plan::explain::{Options, text::explain_text};
 use vplan_plan::kdl::to_kdl;
@@ -31,11 +26,9 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     if let Some(shares) = args.divide {
         return divide(global, args, shares, terminal);
     }
-    let form = args
-        .output
-        .as_deref()
-        .map(|path| output_form(global, path, args.force))
-        .transpose()?;
+    let output = args.output.as_deref();
+    let form = output.map(|path| output_form(global, path, args.force));
+    let form = form.transpose()?;
     let engine = global.engine().with_observer(terminal);
     let asked = args.request.planned()?;
     let mut session = engine.open(&asked)?;
@@ -45,23 +38,19 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
     engine.add_comparisons(&session, &mut plan)?;
     if let (Some(path), Some(form)) = (&args.output, form) {
-        write(path, form, &plan)?;
+        write_text(path, &form.write(&plan))?;
         let written = Written {
             digest: plan.digest.as_ref(),
             file: visible_path(path),
             steps: plan.steps.len(),
         };
         let json = global.format.filter(|f| *f == Format::Json);
-        answer(
-            terminal,
-            json.unwrap_or(Format::Text),
-            &versioned(&written),
-            || {
-                let digest = framed(" ", written.digest, "");
-                let steps = count(written.steps, "step");
-                format!("{}: {steps},{digest}\n", written.file)
-            },
-        );
+        let format = json.unwrap_or(Format::Text);
+        answer(terminal, format, &versioned(&written), || {
+            let digest = framed(" ", written.digest, "");
+            let steps = count(written.steps, "step");
+            format!("{}: {steps},{digest}\n", written.file)
+        });
         return Ok(Exit::Success.code());
     }
     match format {
@@ -180,10 +169,11 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
     };
     let name = visible_path(path);
     let Some(form) = Form::of_name(path.as_os_str().as_bytes()) else {
-        let help = if path == Path::new("-") {
-            "`--format json` and `--format kdl` print it"
-        } else {
-            "`.kdl` is for people, `.json` for pipelines; other forms are printed with `--format`"
+        let help = match path == Path::new("-") {
+            true => "`--format json` and `--format kdl` print it",
+            false => {
+                "`.kdl` is for people, `.json` for pipelines; other forms are printed with `--format`"
+            }
         };
         return refuse(format!("`{name}` does not end in `.kdl` or `.json`"), help);
     };
@@ -196,19 +186,12 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
             return refuse(message, "leave out `--format`");
         }
     }
-    match std::path::Path::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => refuse(
-            format!("`{name}` is there and no regular file"),
-            "name another one",
-        ),
-        _ => Output::plan(form)
-            .check(path, force, "vplan::usage::output")
-            .map(|()| form),
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        let message = format!("`{name}` is there and no regular file");
+        return refuse(message, "name another one");
     }
-}
-
-fn write(path: &Path, form: Form, plan: &Plan) -> Result<(), Failure> {
-    write_text(path, &form.write(plan))
+    Output::plan(form).check(path, force, "vplan::usage::output")?;
+    Ok(form)
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), Failure> {

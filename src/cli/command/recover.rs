@@ -6,15 +6,11 @@ use super::classify::{answer, evidence};
 use crate::args::Recover;
 use crate::request::{commands, read};
 use serde::Deserialize;
-use std::path::Path;
 use vplan_base::vocabulary::FailureCode;
-use vplan_base::word::visible_path;
 use vplan_engine::saved::read_plan_as;
-use vplan_plan::Plan;
 use vplan_plan::document::Form;
 use vplan_recover::bare::{self, bare_plan};
 use vplan_recover::{self as recover, Recovery};
-use vplan_repo::load::Site;
 
 /// The answer.
 #[derive(Serialize, JsonSchema)]
@@ -39,8 +35,7 @@ pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, F
     };
     let failed = failures.iter().filter_map(|f| plan.find(&f.step));
     let questions = failed.flat_map(|i| recover::questions(plan.step(i)));
-    let questions = questions.collect();
-    let facts = answer(&site, &plan, &questions);
+    let facts = answer(&site, &plan, &questions.collect());
     let recovery = recover::recover(&plan, &failures, &facts);
     let next = match &recovery {
         Recovery::Rewritten { plan, .. } if args.plan.is_some() => Some(plan.clone()),
@@ -121,15 +116,14 @@ fn from_files(
     failure_path: &Path,
 ) -> Result<(Plan, Vec<recover::Failure>), Failure> {
     use std::os::unix::ffi::OsStrExt as _;
-    let wrong = |path: &Path, why: String| {
-        let message = format!("`{}`: {why}", visible_path(path));
+    let wrong = |why: &str| {
+        let message = format!("`{}`: {why}", visible_path(failure_path));
         Failure::usage("vplan::usage::recover", message)
     };
     let form = Form::of_name(plan_path.as_os_str().as_bytes());
     let plan = read_plan_as(plan_path, form.unwrap_or(Form::Json))?;
     let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
-        wrong(failure_path, "is no failure".to_owned())
-            .help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
+        wrong("is no failure").help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
     })?;
     let named = match named {
         OneOrMany::One(one) => vec![one],
@@ -137,19 +131,14 @@ fn from_files(
     };
     let is_unknown = |n: &&Named| plan.steps.iter().all(|s| s.id != n.step);
     if let Some(unknown) = named.iter().find(is_unknown) {
-        let why = format!("the plan has no step `{}`", visible(&unknown.step));
-        return Err(wrong(failure_path, why));
+        let step = visible(&unknown.step);
+        return Err(wrong(&format!("the plan has no step `{step}`")));
     }
-    let failure = |Named {
-                       step,
-                       code,
-                       evidence,
-                       rule,
-                   }| recover::Failure {
-        step,
-        code,
-        rule,
-        evidence,
+    let failure = |named: Named| recover::Failure {
+        step: named.step,
+        code: named.code,
+        rule: named.rule,
+        evidence: named.evidence,
     };
     Ok((plan, named.into_iter().map(failure).collect()))
 }

@@ -4,13 +4,9 @@ mod document;
 mod text;
 
 use super::answer::*;
-use crate::history::{NAMES, Records, open, pick};
 use crate::outputs::PAGE;
 use crate::page;
 pub(super) use document::TimelineDocument;
-use std::path::{Path, PathBuf};
-use vplan_base::word::visible_path;
-use vplan_repo::load::Site;
 use vplan_store::history::History;
 
 /// `vplan report`

@@ -1,23 +1,22 @@
 //! `vplan run`: verifies this change: plans, executes, repairs the plan where it was wrong,
 //! reports.
 
-mod summary;
-
 use super::answer::*;
 use crate::args::Run;
+use crate::command::gate;
 use crate::outputs::{EVENTS, Stream, WriteFault};
 use crate::progress::View;
+use crate::render;
+use crate::render::wrap::wrapped;
 use crate::terminal::JsonLines;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
-use summary::{Showing, show};
 use vplan_check::outcome::Status;
-use vplan_engine::verify::{Caller, OpenEvents, Verified};
-use vplan_engine::{staged, verify};
-use vplan_os::files;
+use vplan_engine::verify::{Caller, OpenEvents, Verified, verify};
+use vplan_engine::{Session, staged};
 use vplan_os::terminal::same_stream;
-use vplan_os::view;
+use vplan_os::{files, view};
+use vplan_plan::definition;
 
 /// Runs the plan for this change and prints the report.
 ///
@@ -38,16 +37,13 @@ fn run_here(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Fail
     let streams = streams(args, Some(format))?;
     let mut view = View::new(args.progress, terminal);
     let fault = WriteFault::default();
-    let verified = verify(
-        &global.engine().with_observer(terminal),
-        &asked,
-        Caller {
-            see: Some(&mut |progress| view.see(progress)),
-            tick: View::tick(args.progress, terminal),
-            events: args.events.as_deref().map(|path| events(path, &fault)),
-            played: None,
-        },
-    );
+    let caller = Caller {
+        see: Some(&mut |progress| view.see(progress)),
+        tick: View::tick(args.progress, terminal),
+        events: args.events.as_deref().map(|path| events(path, &fault)),
+        played: None,
+    };
+    let verified = verify(&global.engine().with_observer(terminal), &asked, caller);
     let seen = view.close();
     let verified = verified?;
     print(&verified, args, (Some(format), streams), &seen, terminal);
@@ -64,21 +60,35 @@ pub(super) fn print(
     terminal: &Terminal,
 ) {
     let streams = streams || args.reports.take_stdout();
-    let none = BTreeMap::new();
-    let seen = if streams || same_stream() {
-        seen
-    } else {
-        &none
-    };
-    show(
-        verified,
-        &Showing {
-            format,
-            streams,
-            statuses: seen,
-        },
-        terminal,
-    );
+    for withheld in &verified.report.environment.withheld {
+        let sign = paint(terminal.color_stderr, Tone::Warn, "!");
+        terminal.note(&format!("  {sign} withheld: {}\n", withheld.reason));
+    }
+    match format {
+        None => {}
+        Some(Format::Json) => terminal.print_json(&verified.report),
+        Some(_) => {
+            let none = BTreeMap::new();
+            let look = render::report::Look {
+                color: match streams {
+                    true => terminal.color_stderr,
+                    false => terminal.color,
+                },
+                columns: terminal.columns,
+                statuses: if streams || same_stream() {
+                    seen
+                } else {
+                    &none
+                },
+                quiet: terminal.quiet,
+            };
+            let text = text(verified, look);
+            match streams {
+                true => terminal.note(&text),
+                false => terminal.say(&text),
+            }
+        }
+    }
     if let Some(failure) = &verified.unrecorded {
         terminal.failure(failure);
     }
@@ -92,13 +102,9 @@ pub(super) fn write(
     events: Option<(&Path, io::Error)>,
     terminal: &Terminal,
 ) -> u8 {
-    args.reports.write(
-        &verified.report,
-        &verified.plan,
-        Some(&verified.session.site.home),
-        events,
-        terminal,
-    )
+    let home = Some(verified.session.site.home.as_path());
+    let (report, plan) = (&verified.report, &verified.plan);
+    args.reports.write(report, plan, home, events, terminal)
 }
 
 /// Whether standard output is for a program, so that people read standard error.
@@ -109,16 +115,12 @@ pub(super) fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failur
     let streams = args.events.as_deref() == Some(Path::new("-"));
     if streams && format == Some(Format::Json) {
         let message = "standard output holds one JSON document or the events, not both";
-        return Err(
-            Failure::usage("vplan::usage::events", message).help("write the events to a file")
-        );
+        let failure = Failure::usage("vplan::usage::events", message);
+        return Err(failure.help("write the events to a file"));
     }
-    let holder = if streams {
-        Some("--events -")
-    } else {
-        (format == Some(Format::Json)).then_some("--format json")
-    };
-    args.reports.check(holder)?;
+    let json = (format == Some(Format::Json)).then_some("--format json");
+    args.reports
+        .check(if streams { Some("--events -") } else { json })?;
     if let Some(path) = &args.events {
         EVENTS.check(path, args.reports.force, "vplan::usage::events")?;
     }
@@ -137,4 +139,59 @@ fn events<'e>(path: &'e Path, fault: &'e WriteFault) -> OpenEvents<'e> {
         })?;
         Ok(Box::new(Stream::new(file, fault)))
     })
+}
+
+fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
+    let (session, record) = (&verified.session, &verified.record);
+    let shown = record.strip_prefix(&session.site.home).unwrap_or(record);
+    let shown = shown.display().to_string();
+    let (report, plan) = (&verified.report, &verified.plan);
+    let silent = look.quiet && report.exit_code == 0;
+    let mut text = text_if(!silent, || standing(report, plan, session, look.color));
+    let told = render::report::report(report, plan, Some(&shown), look);
+    text.push_str(&told);
+    text.push_str(&render::report::refusals(&report.refusals, look.color));
+    if let (Some(subject), Some(counter), Some(required)) =
+        (&report.subject, report.counter, report.required)
+        && !silent
+    {
+        let reason = report.decision_reason.as_ref().map(|r| r.replace('_', " "));
+        let reason = framed(": ", reason, "");
+        let line = gate::line(subject, counter, required, report.decision, look.color);
+        text.push_str(&format!("{line}{reason}\n"));
+    }
+    wrapped(&text, look.columns)
+}
+
+/// Describes what the change defines of the steps, the differences between a saved plan and the present, and the share of it that this
+/// is.
+fn standing(report: &Report, plan: &Plan, session: &Session, color: bool) -> String {
+    let mut text = String::new();
+    text.push_str(&render::compared(report.compared.as_ref(), color));
+    text.push_str(&render::caveats(&report.caveats, color));
+    let mut warn =
+        |what: String| text.push_str(&format!("  {} {what}\n", paint(color, Tone::Warn, "!")));
+    definition::lines(plan).into_iter().for_each(&mut warn);
+    if let Some(saved) = &report.saved_plan {
+        if saved.as_is {
+            let root = visible_path(&session.site.root);
+            warn(format!(
+                "the plan ran as it is: no contract in `{root}` confirms it"
+            ));
+        }
+        if !saved.drift.is_empty() {
+            let (fields, drift) = (
+                count(saved.drift.len(), "field"),
+                render::drift(&saved.drift),
+            );
+            let what = format!("the saved plan ran although {fields} would be different now");
+            warn(format!("{what}:\n{}", drift.trim_end()));
+        }
+    }
+    if let Some(shard) = &report.shard {
+        let (shard, others) = (shard.shard(), count(shard.elsewhere.len(), "step"));
+        let line = format!("  {shard}: {others} of the plan left to other shards");
+        text += &format!("{line}; `vplan merge` joins the reports\n");
+    }
+    text
 }

@@ -1,15 +1,11 @@
 //! `vplan runs`: lists the recorded runs.
 
-mod text;
-
 use super::answer::*;
-use crate::history::{Records, ids, open};
-pub(super) use text::RunsDocument;
-use text::row;
-use vplan_base::nearest::suggest;
+use crate::history::{fit, ids, mark};
 use vplan_check::outcome::Status;
-use vplan_run::past::started_at;
-use vplan_run::verdict::Verdict;
+use vplan_run::journal::{ReplayedStep, StepState};
+use vplan_run::past::{State, Summary, started_at};
+use vplan_store::history::Past;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
@@ -42,11 +38,9 @@ pub struct Runs {
 /// Records that cannot be read, a status that there is not.
 pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    let status = args
-        .status
-        .as_deref()
-        .map(|s| parse_status(s, args.check.is_some()))
-        .transpose()?;
+    let status = args.status.as_deref();
+    let status = status.map(|s| parse_status(s, args.check.is_some()));
+    let status = status.transpose()?;
     let (_, history) = open(global, &args.records)?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut rows = Vec::new();
@@ -70,7 +64,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
         }
     }
     let document = RunsDocument { runs: rows };
-    let text = || text::table(&document.runs, terminal);
+    let text = || table(&document.runs, terminal);
     answer_if(terminal, format, true, &versioned(&document), text);
     Ok(0)
 }
@@ -110,6 +104,93 @@ fn time(text: &str) -> Result<String, String> {
         Ok(plain)
     } else {
         Err("expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`".to_owned())
+    }
+}
+
+fn table(rows: &[Row], terminal: &Terminal) -> String {
+    if rows.is_empty() {
+        return "no such run is recorded\n".to_owned();
+    }
+    let narrow = terminal.columns.is_some_and(|c| c < 70);
+    let word = |row: &Row| {
+        let status = row.check.as_ref().map(|check| check.status);
+        status.unwrap_or(row.run.word()).replace('_', " ")
+    };
+    let width = widest(rows.iter().map(word));
+    let mut text = String::new();
+    for row in rows {
+        let run = &row.run;
+        let time = run.started_at.as_deref().unwrap_or_default();
+        let time = time.get(if narrow { 5..16 } else { 0..19 });
+        let time = time.unwrap_or_default().replace('T', " ");
+        let check = row.check.as_ref();
+        let took = duration(check.map_or(run.duration_ms, |c| c.duration_ms));
+        let failed = run.failed.iter().map(visible).collect::<Vec<_>>().join(" ");
+        let steps = text_if(run.state == State::Finished, || {
+            format!("{}/{}", run.passed, run.total)
+        });
+        let rest = if narrow {
+            format!("{:width$} {took:>6}", word(row))
+        } else {
+            format!("{:width$}  {took:>7}  {steps:>7}  {failed}", word(row))
+        };
+        let used = 4 + 8 + 1 + time.len() + 1;
+        let rest = fit(rest.trim_end(), terminal.columns, used);
+        let name = paint(terminal.color, Tone::Strong, short(&run.run_id));
+        let mark = mark(run, terminal.color);
+        text.push_str(&format!("{mark} {name}  {time} {rest}\n"));
+    }
+    text
+}
+
+/// The recorded runs.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunsDocument {
+    /// They, newest first.
+    pub runs: Vec<Row>,
+}
+
+/// A run.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The end of the requested check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckEnd>,
+    /// Its summary.
+    pub run: Summary,
+}
+
+/// The end of a check.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CheckEnd {
+    /// Its duration in milliseconds.
+    pub duration_ms: u64,
+    /// The check.
+    pub id: String,
+    /// A status, or `running` or `waiting`.
+    pub status: &'static str,
+    /// The number of tries.
+    pub tries: u32,
+}
+
+fn row(past: &Past, check: Option<&str>) -> Row {
+    let end = |step: &ReplayedStep| CheckEnd {
+        duration_ms: step.duration_ms,
+        id: step.id.clone(),
+        status: match step.state {
+            StepState::Ended(status, _) => status.name(),
+            StepState::Running => "running",
+            StepState::Waiting => "waiting",
+        },
+        tries: step.tries,
+    };
+    let found = check.and_then(|name| past.run.steps.iter().find(|s| s.id == name));
+    Row {
+        check: found.map(end),
+        run: past.summary(),
     }
 }
 

@@ -6,9 +6,7 @@ mod documents;
 mod shape;
 
 use super::answer::*;
-use crate::render::style::widest;
 use documents::{ALL, Kind, List, SchemaEntry};
-use vplan_base::nearest::suggest;
 
 /// `vplan schema`
 #[derive(Debug, Args)]

@@ -1,12 +1,9 @@
 //! `vplan stats`: summarises the results of checks over many runs.
 
 use super::answer::*;
-use crate::history::{Records, ids, open};
-use crate::render::style::{Tone, count, cut, duration, paint};
-use crate::render::style::{tone, widest};
-use vplan_base::nearest::suggest;
-use vplan_base::word::text_if;
-use vplan_run::past::{CheckStats, short};
+use crate::history::ids;
+use crate::render::style::cut;
+use vplan_run::past::CheckStats;
 
 /// `vplan stats`
 #[derive(Debug, Args)]
@@ -72,12 +69,9 @@ fn text(document: &StatsDocument, terminal: &Terminal) -> String {
         return format!("no check has come to an end in {}\n", count(runs, "run"));
     }
     let color = terminal.color;
-    let narrow = terminal.columns.is_some_and(|c| c < 80);
-    let most = if narrow {
-        terminal.columns.unwrap_or(40).saturating_sub(2)
-    } else {
-        40
-    };
+    let narrow = terminal.columns.filter(|columns| *columns < 80);
+    let most = narrow.map_or(40, |columns| columns.saturating_sub(2));
+    let narrow = narrow.is_some();
     let width = widest(checks.iter().map(|c| visible(&c.id))).clamp(5, most.max(5));
     let mut out = String::new();
     if !narrow {

@@ -4,13 +4,12 @@ mod text;
 
 use super::answer::*;
 use crate::args::{RISKS, digest};
-use crate::history::{Records, ids, open};
+use crate::history::ids;
 use crate::request;
 use crate::value::one_of;
 use clap::ValueEnum;
 pub(super) use text::StatusDocument;
 use text::{Latest, StatusView, tree};
-use vplan_base::canon::Digest;
 use vplan_engine::tree_status::{RecordedState, StatusRequest, tree_status};
 use vplan_plan::request::Risk;
 use vplan_repo::changes::ChangeSource;

@@ -1,7 +1,6 @@
 //! `vplan std`: lists and prints the contracts that are shipped with vplan.
 
 use super::answer::*;
-use crate::render::style::widest;
 use vplan_front::std::{SHIPPED, Shipped, find, newest};
 
 /// `vplan std`

@@ -2,17 +2,13 @@
 
 use super::answer::*;
 use crate::render::diagnostic;
-use crate::render::style::count;
 use crate::render::test::{Results, json, junit, text};
-use std::path::PathBuf;
 use std::rc::Rc;
 use vplan_base::diagnostic::Severity;
 use vplan_base::source::Sources;
 use vplan_contract::Contract;
 use vplan_contract::expect::Expect;
-use vplan_engine::failure::invalid;
-use vplan_plan::expectation::coverage::Coverage;
-use vplan_plan::expectation::coverage::Item;
+use vplan_plan::expectation::coverage::{Coverage, Item};
 use vplan_plan::expectation::{Examiner, Verdict};
 use vplan_repo::cases::{CaseError, Cases, Shelf};
 
@@ -58,10 +54,7 @@ pub struct Test {
 pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json, Format::Junit])?;
     let site = global.engine().locate()?;
-    let mut loaded = global.engine().load_contract(&site)?;
-    let Some(contract) = loaded.contract.take() else {
-        return Err(invalid(loaded));
-    };
+    let (contract, mut loaded) = global.engine().valid_contract(&site)?;
     let cases = gather(&site, global, args, &contract, &mut loaded, terminal)?;
     let cases = filtered(cases, args.filter.as_deref())?;
     let examiner = Examiner::new(&contract);
@@ -92,13 +85,8 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
         Format::Json => terminal.print_document(&json::document(&results)),
         Format::Junit => terminal.print(&junit::document(&results)),
         _ => {
-            let Terminal {
-                quiet,
-                color,
-                width,
-                ..
-            } = *terminal;
-            terminal.say(&text::page(&results, quiet, color, width));
+            let (quiet, color) = (terminal.quiet, terminal.color);
+            terminal.say(&text::page(&results, quiet, color, terminal.width));
         }
     }
     if args.list {
@@ -106,9 +94,8 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     }
     if expects.is_empty() {
         let message = format!("`{}` has no tests, so nothing was verified", loaded.path);
-        return Err(Failure::new(Exit::Incomplete, "vplan::test::none", message).help(
-            "write an `expect` into the contract, or into a file `NAME.test.vplan` beside it (`vplan help language`)",
-        ));
+        return Err(Failure::new(Exit::Incomplete, "vplan::test::none", message)
+            .help("write an `expect` into the contract, or into a file `NAME.test.vplan` beside it (`vplan help language`)"));
     }
     if verdicts.iter().any(|v| !v.passed()) {
         return Ok(Exit::Failed.code());
@@ -161,18 +148,15 @@ fn gather(
         .iter()
         .filter(|d| d.severity == Severity::Error)
         .count();
+    let sources = &mut loaded.sources;
     if errors > 0 {
-        let sources: Sources = std::mem::take(&mut loaded.sources);
         let message = format!("the tests of `{path}` have {}", count(errors, "error"));
-        return Err(Failure::contract("vplan::test::invalid", message).diagnosed(sources, list));
+        return Err(Failure::contract("vplan::test::invalid", message)
+            .diagnosed(std::mem::take(sources), list));
     }
     if !terminal.quiet {
-        terminal.note(&diagnostic::diagnostics(
-            &loaded.sources,
-            &list,
-            terminal.color_stderr,
-            terminal.width,
-        ));
+        let (color, width) = (terminal.color_stderr, terminal.width);
+        terminal.note(&diagnostic::diagnostics(sources, &list, color, width));
     }
     let plain = cases.expects.into_iter().map(|expect| (expect, None));
     let of_folders = of_folders.into_iter();
@@ -190,14 +174,16 @@ fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, 
         return Ok(cases);
     }
     shelf.named(&args.files, sources).map_err(|error| {
-        let failure = Failure::usage("vplan::test::file", error.to_string());
-        match &error {
-            CaseError::Outside(_) => failure
-                .help("name a file with tests of the contract, relative to the current directory"),
-            CaseError::Other { contract, .. } => {
-                failure.help(format!("run its tests with `--contract {contract}`"))
+        let help = match &error {
+            CaseError::Outside(_) => {
+                "name a file with tests of the contract, relative to the current directory"
+                    .to_owned()
             }
-        }
+            CaseError::Other { contract, .. } => {
+                format!("run its tests with `--contract {contract}`")
+            }
+        };
+        Failure::usage("vplan::test::file", error.to_string()).help(help)
     })
 }
 
@@ -216,14 +202,10 @@ fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
     };
     let mut missing: Vec<String> = uncovered.iter().take(NAMED).map(item).collect();
     let more = uncovered.len().saturating_sub(NAMED);
-    if more > 0 {
-        missing.push(format!("and {more} more"));
-    }
+    missing.extend((more > 0).then(|| format!("and {more} more")));
+    let (percent, covered, items) = (total.percent(), total.covered, total.total);
     let message = format!(
-        "the tests cover {}% of the contract ({} of {} items), less than the {least}% asked for",
-        total.percent(),
-        total.covered,
-        total.total
+        "the tests cover {percent}% of the contract ({covered} of {items} items), less than the {least}% asked for"
     );
     Err(Failure::new(Exit::Failed, "vplan::test::coverage", message)
         .help(format!("no test covers {}", missing.join(", "))))

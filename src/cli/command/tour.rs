@@ -3,9 +3,7 @@
 
 use super::answer::*;
 use super::help::TOUR;
-use crate::render::style::{Tone, paint};
 use vplan_base::inert::inert;
-use vplan_base::word::framed;
 use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
 
 /// A piece of the page.

@@ -1,17 +1,9 @@
 //! `vplan verify`: checks that a report is what vplan wrote, and that it is about this tree.
 
 use super::answer::*;
-use crate::history::{NAMES, Records, open, pick};
-use crate::render::style::tone;
-use crate::render::style::{Tone, paint};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use vplan_repo::load::Site;
 use vplan_run::genuine::{Aspect, Holds};
-use vplan_run::past::short;
-use vplan_run::report::Report;
-use vplan_run::verdict::Verdict;
 use vplan_store::records::REPORT;
 
 /// `vplan verify`
@@ -49,19 +41,20 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let (site, folder, file) = place(global, args)?;
     let found = global.engine().examine(&site, &folder, &file)?;
     let holds = found.aspects.iter().all(|a| a.holds != Holds::No);
+    let document = versioned(VerifyDocument {
+        aspects: &found.aspects,
+        holds,
+        run_id: &found.report.run_id,
+        verdict: found.report.verdict,
+    });
     answer_if(
         terminal,
         format,
         !terminal.quiet || !holds,
-        &versioned(VerifyDocument {
-            aspects: &found.aspects,
-            holds,
-            run_id: &found.report.run_id,
-            verdict: found.report.verdict,
-        }),
+        &document,
         || text(&found.report, &found.aspects, holds, terminal),
     );
-    Ok(if holds { Exit::Success } else { Exit::Drift }.code())
+    Ok(Exit::Drift.when(!holds).code())
 }
 
 /// The folder of a run and the report in it.
@@ -74,10 +67,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
         if path.is_dir() {
             return Ok((site, path.to_owned(), path.join(REPORT)));
         }
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        let folder = Path::new(".").join(path.parent().unwrap_or(Path::new("")));
         return Ok((site, folder, path.to_owned()));
     }
     let (site, history) = open(global, &args.records)?;

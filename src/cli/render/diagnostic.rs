@@ -6,8 +6,7 @@ use miette::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use vplan_base::diagnostic::Label;
-use vplan_base::diagnostic::{Diagnostic, Severity};
+use vplan_base::diagnostic::{Diagnostic, Label, Severity};
 use vplan_base::index::Index as _;
 use vplan_base::source::{Source, Sources};
 use vplan_base::word::{is_unsafe_to_show, visible};

@@ -5,8 +5,7 @@
 use super::style::count;
 use vplan_base::change::Status as Change;
 use vplan_base::inert::{inert, without_commands};
-use vplan_base::word::visible;
-use vplan_base::word::{framed, text_if};
+use vplan_base::word::{framed, text_if, visible};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{FailedTest, Finding};
 use vplan_plan::scope::List;

@@ -1,22 +1,19 @@
 //! Renders a report for people: what failed and why, what was repaired, what was left out, and the
 //! verdict last.
 
-use super::style::widest;
-use super::style::{Tone, count, cut, duration, mark, marked, paint};
+use super::style::{Tone, count, cut, duration, mark, marked, paint, widest};
 use super::wrap::wrapped;
 use crate::render::MANY;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::word::visible;
-use vplan_base::word::{framed, text_if};
+use vplan_base::word::{framed, text_if, visible};
 use vplan_check::Severity;
 use vplan_check::agreement::{BY_EXIT_CODE, located, short};
 use vplan_check::confine::{Confined, Confinement, Guarantee};
 use vplan_check::difference::{Difference, DifferenceKind};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{Level, TestCounts};
-use vplan_plan::Refusal;
 use vplan_plan::explain::text;
-use vplan_plan::{Coverage, Plan, Rewrite};
+use vplan_plan::{Coverage, Plan, Refusal, Rewrite};
 use vplan_run::feedback::Excerpt;
 use vplan_run::record::{INTERRUPTED, StepRecord};
 use vplan_run::report::Report;

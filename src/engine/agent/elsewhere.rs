@@ -4,17 +4,11 @@
 //! The commits of the session come from HEAD's reflog. Other references and other work trees may
 //! belong to someone else: they are listed, but do not block a pass.
 
-use super::record::Record;
-use super::record::StartState;
+use super::record::{Record, StartState};
+use crate::{Digest, Git, GitError, Oid, RepoPath, first_of, visible};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use vplan_base::canon::Digest;
-use vplan_base::path::RepoPath;
-use vplan_base::word::{first_of, visible};
-use vplan_git::Git;
 use vplan_git::between::{At, read};
-use vplan_git::error::GitError;
-use vplan_git::object::Oid;
 use vplan_git::reflog::{Movement, WorkTree};
 use vplan_git::refs::Refs;
 

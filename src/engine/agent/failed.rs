@@ -1,16 +1,11 @@
 //! Records a run without a verdict as a failed round, or an agent could stop by provoking one.
 
 use crate::continuation::site_identity;
-use crate::{Engine, Failure};
-use vplan_base::canon::Digest;
-use vplan_base::vocabulary::Exit;
-use vplan_git::object::Oid;
+use crate::{Digest, Engine, Exit, Failure, Oid, Site, Verdict};
 use vplan_ledger::began::Began;
 use vplan_ledger::round::{About, Change, Recorded, Round, RoundResult, record};
 use vplan_ledger::{Contents, Ledger, Terms};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
-use vplan_repo::load::Site;
-use vplan_run::verdict::Verdict;
 use vplan_store::records::wall_clock;
 
 /// The terms under which the work began: the contract's digest at the base, and its gate.

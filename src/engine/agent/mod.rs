@@ -9,7 +9,6 @@ mod start;
 mod stop;
 
 pub use failed::Failed;
-pub use record::StartState;
-pub use record::{Record, Stopping};
+pub use record::{Record, StartState, Stopping};
 pub use start::start;
 pub use stop::{RetryState, Stop, Stopped};

@@ -1,20 +1,14 @@
 //! Stores the start of an agent's session in the state directory: the commit, and the state of the
 //! repository.
 
-use crate::{Engine, Failure};
+use crate::{Digest, Engine, Failure, Git, GitError, Oid, Site, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use vplan_base::canon::Digest;
-use vplan_base::word::visible;
-use vplan_git::Git;
-use vplan_git::error::GitError;
-use vplan_git::object::Oid;
 use vplan_git::reflog::Movement;
 use vplan_git::refs::Refs;
 use vplan_os::files::{names_in, read_plain, remove, replace};
-use vplan_repo::load::Site;
 use vplan_store::records::since_1970;
 
 /// The folder in the state directory.

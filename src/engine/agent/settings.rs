@@ -1,12 +1,9 @@
 //! Lists hook settings, contracts, and locks that changed since the session started.
 
-use crate::Engine;
+use crate::{Digest, Engine, Oid, RepoPath, Site};
 use std::path::Path;
-use vplan_base::canon::Digest;
-use vplan_base::path::RepoPath;
-use vplan_git::object::Oid;
 use vplan_os::files::read_plain;
-use vplan_repo::load::{Site, contract_path};
+use vplan_repo::load::contract_path;
 use vplan_repo::lockfile::path_for;
 use vplan_repo::since::Since;
 

@@ -1,17 +1,13 @@
 //! Finds and stores the start of an agent's session.
 
-use super::record::StartState;
-use super::record::{Now, Record, prune, read, records, subject, write};
+use super::record::{Now, Record, StartState, prune, read, records, subject, write};
 use super::settings::settings;
-use crate::failure::changes_unknown;
-use crate::{Engine, Failure};
+use crate::{Engine, Failure, Git, Oid, Site};
 use std::path::Path;
-use vplan_git::Git;
-use vplan_git::object::Oid;
 use vplan_ledger::round::Because;
 use vplan_ledger::{Ledger, SubjectEntry};
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_repo::load::{Site, contract_path};
+use vplan_repo::load::contract_path;
 use vplan_run::report::Decision;
 use vplan_store::records::wall_clock;
 
@@ -29,16 +25,12 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let git = site.usable_git();
-    let head = git
-        .map(Git::head)
-        .transpose()
-        .map_err(|e| changes_unknown(e.into()))?
-        .flatten();
+    let head = git.map(Git::head).transpose()?.flatten();
     let contract = has_contract(engine, &site, head.as_ref());
     if !contract {
         return Ok(());
     }
-    let start_state = StartState::of(&site).map_err(|e| changes_unknown(e.into()))?;
+    let start_state = StartState::of(&site)?;
     let now = Now::look(git);
     // If the ledger cannot be read, no session counts as finished.
     let ledger = LedgerFile::new(engine.state(&site)?)

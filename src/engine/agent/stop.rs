@@ -6,16 +6,12 @@ use super::failed::{Failed, begin};
 use super::record::{Now, Record, Stopping, read, records_anywhere, write};
 use super::settings::changed;
 use super::start::{has_contract, is_done};
-use crate::failure::changes_unknown;
+use crate::regrown::only_grew;
 use crate::round::NOT_RECORDED;
-use crate::{Engine, Failure, only_grew};
+use crate::{Engine, Exit, Failure, GitError, History, Oid, Report, Site, Verdict, visible};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
-use vplan_git::error::GitError;
-use vplan_git::object::Oid;
 use vplan_git::repository;
 use vplan_ledger::SubjectEntry;
 use vplan_ledger::round::Because;
@@ -26,10 +22,7 @@ use vplan_plan::definition;
 use vplan_repo::changes::base::{Unknown, default_base};
 use vplan_repo::changes::commit_cache::CommitCache;
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
-use vplan_repo::load::Site;
-use vplan_run::report::{DEFAULT_RETRIES, Decision, Report};
-use vplan_run::verdict::Verdict;
-use vplan_store::history::History;
+use vplan_run::report::{DEFAULT_RETRIES, Decision};
 
 /// The session and the repository of a stop.
 pub struct Stop<'a> {
@@ -215,8 +208,7 @@ impl<'a> Stop<'a> {
             return Ok(None);
         };
         if place.assumed {
-            let found = default_base(git, None, &CommitCache::nowhere())
-                .map_err(|e| changes_unknown(e.into()))?;
+            let found = default_base(git, None, &CommitCache::nowhere())?;
             if let Some(Unknown::Lacking(lacking)) = found.unknown() {
                 return Err(Failure::usage("vplan::hook::base", lacking.message())
                     .helped(lacking.commands()));
@@ -529,9 +521,8 @@ fn why_gone(root: &Path, record: &Record) -> Option<Failure> {
     if !start.is_at(root) {
         return Some(replaced(root));
     }
-    let had_git = record.base.is_some();
-    (had_git && repository::at(root).is_none())
-        .then(|| changes_unknown(GitError::NotARepository(root.to_owned()).into()))
+    let is_gone = record.base.is_some() && repository::at(root).is_none();
+    is_gone.then(|| GitError::NotARepository(root.to_owned()).into())
 }
 
 fn replaced(root: &Path) -> Failure {

@@ -1,26 +1,20 @@
 //! Runs the fixes of failed checks one after another, and records the files that each one changed.
 
-use crate::failure::Failure;
-use crate::open::Session;
-use crate::request::{MAX_OUTPUT, VerifyRequest, deny};
+use crate::request::{MAX_OUTPUT, deny};
 use crate::verify::Verified;
+use crate::{
+    Contract, Facts, Failure, Git, GitError, RepoPath, Root, Session, Step, VerifyRequest, visible,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
-use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
-use vplan_contract::Contract;
-use vplan_git::Git;
-use vplan_git::error::GitError;
 use vplan_git::own_files::OwnFiles;
 use vplan_git::snapshot::Snapshot;
 use vplan_os::environment::Environment;
-use vplan_os::process::program::Root;
-use vplan_plan::facts::Facts;
+use vplan_plan::Origin;
 use vplan_plan::fixes::{bare_step, contract_of_fixes, fix, may_change, plan_of_fixes};
 use vplan_plan::request::Selector;
-use vplan_plan::{Origin, Step};
 use vplan_repo::{baseline, lockfile};
 use vplan_run::event::Interrupt;
 use vplan_runner::fixer::{self, FixRun, Fixed, FixerEnd, Mending};

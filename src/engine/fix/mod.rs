@@ -6,26 +6,18 @@
 
 mod mend;
 
+use crate::{
+    ChangeSource, Engine, Exit, Failure, Git, RepoPath, Session, Site, Verdict, VerifyRequest,
+};
 pub use mend::FixRecord;
-pub(crate) use mend::HowEnded;
-pub(crate) use mend::{Mended, failing, has_fix, mend};
+pub(crate) use mend::{HowEnded, Mended, failing, has_fix, mend};
 
-use super::failure::Failure;
-use super::open::Session;
-use super::place::Engine;
-use super::request::VerifyRequest;
 use super::staged::{complete, not_brought_in, only_in_a_view};
 use super::verify::{Caller, Progress, Verified, verify};
 use std::time::Duration;
-use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
-use vplan_git::mended;
-use vplan_git::{self as git, Git};
+use vplan_git::{self as git, mended};
 use vplan_os::view;
-use vplan_repo::changes::ChangeSource;
-use vplan_repo::load::Site;
 use vplan_run::event::Interrupt;
-use vplan_run::verdict::Verdict;
 
 /// An event of fixing.
 pub enum FixProgress<'a> {

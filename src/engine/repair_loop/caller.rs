@@ -1,19 +1,16 @@
 //! The request, the caller's part and the outcome of a repair loop, with the record of its rounds.
 
-use crate::failure::Failure;
 use crate::fix::{FixRecord, HowEnded};
-use crate::request::VerifyRequest;
 use crate::verify::{Progress, Verified};
+use crate::{Failure, RepoPath, Report, Verdict, VerifyRequest, visible};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vplan_base::command::Env;
-use vplan_base::path::RepoPath;
-use vplan_base::word::{Word, visible};
+use vplan_base::word::Word;
 use vplan_check::confine::SandboxLevel;
-use vplan_run::report::{Decision, Report};
-use vplan_run::verdict::Verdict;
+use vplan_run::report::Decision;
 use vplan_runner::executor::{DriveError, Played};
 use vplan_runner::fixer::{Fixed, Fixer};
 

@@ -10,15 +10,15 @@ mod turn;
 mod watch;
 
 pub use caller::{
-    Fix, FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS,
+    Fix, FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Review,
+    RoundRecord, Stop, Turn, TurnRecord,
 };
-pub use caller::{Review, RoundRecord, Stop, Turn, TurnRecord};
 
-use super::failure::Failure;
-use super::place::Engine;
+use crate::{Engine, Failure};
 use std::cell::RefCell;
 use task::Task;
 use vplan_ledger::Ledger;
+use watch::Watch;
 
 /// Verifies and repairs until there is a decision.
 ///
@@ -29,6 +29,15 @@ pub fn repair_loop(
     requested: &LoopRequest,
     caller: LoopCaller<'_>,
 ) -> Result<LoopOutcome, Failure> {
-    let memory = RefCell::new(Ledger::default());
-    Task::new(engine, requested, caller, &memory).go()
+    let task = Task {
+        engine,
+        asked: requested,
+        caller,
+        memory: &RefCell::new(Ledger::default()),
+        verify: requested.verify.clone(),
+        watch: Watch::new(requested.verify.allow_contract_change.clone()),
+        rounds: Vec::new(),
+        stuck: None,
+    };
+    task.go()
 }

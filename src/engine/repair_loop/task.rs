@@ -1,26 +1,21 @@
 //! Goes through the rounds of a loop, and decides when it ends.
 
-use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest};
-use super::caller::{RoundRecord, Stop};
+use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest, RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
-use crate::failure::Failure;
-use crate::open::Session;
-use crate::place::Engine;
 use crate::regrown::only_grew;
-use crate::request::VerifyRequest;
 use crate::round::{Keeper, NOT_RECORDED};
 use crate::verify::{Caller, Progress, Verified, round};
+use crate::{
+    Caveat, ChangeSource, Code, Contract, Effect, Engine, Exit, Failure, Report, Session, Verdict,
+    VerifyRequest,
+};
 use std::cell::RefCell;
-use vplan_base::vocabulary::Exit;
-use vplan_contract::Contract;
 use vplan_ledger::round::{Because, Change, RoundResult};
 use vplan_ledger::{Ledger, Status};
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::fixes::fix;
 use vplan_plan::request::{ChangedFrom, ChangedIn};
-use vplan_repo::changes::{BaseRevision, ChangeSource};
-use vplan_run::report::{Decision, Report};
-use vplan_run::verdict::Verdict;
+use vplan_repo::changes::BaseRevision;
+use vplan_run::report::Decision;
 use vplan_runner::executor::Played;
 
 pub(super) struct Task<'t, 'c> {
@@ -50,27 +45,6 @@ impl End {
             stop,
             exit: exit.code(),
             decision,
-        }
-    }
-}
-
-impl<'t, 'c> Task<'t, 'c> {
-    /// Makes the state before the first round.
-    pub(super) fn new(
-        engine: &'t Engine<'t>,
-        asked: &'t LoopRequest,
-        caller: LoopCaller<'c>,
-        memory: &'t RefCell<Ledger>,
-    ) -> Self {
-        Self {
-            engine,
-            asked,
-            caller,
-            memory,
-            verify: asked.verify.clone(),
-            watch: Watch::new(asked.verify.allow_contract_change.clone()),
-            rounds: Vec::new(),
-            stuck: None,
         }
     }
 }
@@ -155,12 +129,10 @@ impl Task<'_, '_> {
     /// changes, whatever it commits and wherever it moves a branch.
     fn compare(&mut self, session: &Session) {
         // For a subject, the commit to compare with is in the ledger.
-        let from_commit = self.verify.subject.is_none()
-            && matches!(
-                session.request.changed_from,
-                Some(ChangedFrom::WorkTree | ChangedFrom::Base(_))
-            );
-        if let Some(base) = self.watch.base().filter(|_| from_commit) {
+        let from = session.request.changed_from.as_ref();
+        let from_commit = matches!(from, Some(ChangedFrom::WorkTree | ChangedFrom::Base(_)));
+        let is_moved = self.verify.subject.is_none() && from_commit;
+        if let Some(base) = self.watch.base().filter(|_| is_moved) {
             let revision = BaseRevision::Revision(base.to_string());
             self.verify.plan.changes = Some(ChangeSource::Base(revision));
         }
@@ -188,12 +160,9 @@ impl Task<'_, '_> {
         let exhausted =
             report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.name());
         // Without a subject the report is about the round alone.
-        let exit = |exit: Exit| {
-            if report.subject.is_some() {
-                report.exit_code
-            } else {
-                exit.code()
-            }
+        let exit = |exit: Exit| match report.subject {
+            Some(_) => report.exit_code,
+            None => exit.code(),
         };
         let last = round >= self.asked.max_rounds;
         match report.decision {
@@ -257,9 +226,8 @@ impl Task<'_, '_> {
         let site = &last.session.site;
         let keeper = Keeper::by_hand(self.engine, subject, site, last.session.contract())?;
         let tree = last.tree(self.engine, &self.verify);
-        keeper
-            .note(Change::Auto, RoundResult::ByHand(status), &tree)
-            .map(|_| ())
+        keeper.note(Change::Auto, RoundResult::ByHand(status), &tree)?;
+        Ok(())
     }
 
     fn end(self, end: &End, last: Verified) -> LoopOutcome {
@@ -286,9 +254,9 @@ fn can_be_mended(session: &Session) -> Result<(), Failure> {
     let is_there = |contract: &Contract| contract.checks.iter().any(|check| fix(check).is_some());
     if !contract.is_some_and(is_there) {
         let message = "no check of the contract has a `fix`, and `--fix` names no command";
-        return Err(Failure::usage("vplan::loop::no_fixer", message).help(
-            "write `fix COMMAND` in a check, or name a program that repairs: `--fix COMMAND`",
-        ));
+        let help =
+            "write `fix COMMAND` in a check, or name a program that repairs: `--fix COMMAND`";
+        return Err(Failure::usage("vplan::loop::no_fixer", message).help(help));
     }
     if session.request.changed_in == Some(ChangedIn::Index) {
         let message =

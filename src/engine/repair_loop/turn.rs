@@ -1,25 +1,27 @@
 //! Runs one turn of the fixer: prepares its input, and records its changes.
 
-use super::caller::{FixerCommand, LoopProgress};
-use super::caller::{Review, Stop, Turn, TurnRecord};
+use super::caller::{FixerCommand, LoopProgress, Review, Stop, Turn, TurnRecord};
 use super::task::{End, Task};
-use crate::failure::Failure;
-use crate::fix::{Mended, mend};
+use crate::fix::mend;
 use crate::request::MAX_OUTPUT;
-use crate::round::Keeper;
+use crate::round::{Keeper, contents};
 use crate::sandbox::held;
 use crate::subject::Subject;
 use crate::verify::Verified;
-use vplan_base::vocabulary::Exit;
+use crate::{Exit, Failure, Root};
 use vplan_base::word::Word;
 use vplan_ledger::round::{Change, RoundResult};
 use vplan_ledger::{Contents, Status};
 use vplan_os::environment::Environment;
 use vplan_os::files;
-use vplan_os::process::program::Root;
 use vplan_run::report::Decision;
 use vplan_runner::fixer::Fixer;
 use vplan_runner::sandbox::{CONFINED, TEMPORARY};
+
+/// The end of a loop in which something was written that must not be.
+fn wrote_outside() -> End {
+    End::new(Stop::WroteOutside, Exit::Failed, Decision::Escalate)
+}
 
 impl Task<'_, '_> {
     /// Runs the fixer on the failures. Returns how the loop ends, if it does.
@@ -35,15 +37,16 @@ impl Task<'_, '_> {
         if let Some(line) = self.rounds.last_mut() {
             line.fix = Some(repair);
         }
-        if end.is_none() && no_change {
-            self.noted(Status::Stuck, verified)?;
-            return Ok(Some(End::new(
-                Stop::NoChange,
-                Exit::Escalated,
-                Decision::Escalate,
-            )));
+        match end {
+            None if no_change => self.stuck(Stop::NoChange, verified),
+            end => Ok(end),
         }
-        Ok(end)
+    }
+
+    /// Ends as a round that does not go on without a person, and records it as such.
+    fn stuck(&self, stop: Stop, verified: &Verified) -> Result<Option<End>, Failure> {
+        self.noted(Status::Stuck, verified)?;
+        Ok(Some(End::new(stop, Exit::Escalated, Decision::Escalate)))
     }
 
     /// Runs the contract's fixes for what failed. Returns how the loop ends, if it does.
@@ -52,26 +55,22 @@ impl Task<'_, '_> {
         let mended = mend(verified, &self.verify, &mut |record| {
             see(LoopProgress::Fixed(record));
         })?;
-        let changed = mended.as_ref().is_some_and(|m| !m.changed().is_empty());
-        let is_outside = mended.as_ref().is_some_and(Mended::is_outside);
-        let interrupted = mended.as_ref().and_then(|m| m.interrupted);
+        let Some(mended) = mended else {
+            return self.stuck(Stop::NoChange, verified);
+        };
+        let (is_changed, is_outside) = (!mended.changed().is_empty(), mended.is_outside());
         if let Some(line) = self.rounds.last_mut() {
-            line.fixes = mended.map(|m| m.fixes).unwrap_or_default();
+            line.fixes = mended.fixes;
         }
-        if let Some(signal) = interrupted {
-            let end = End::new(Stop::Interrupted, signal.exit(), Decision::Retry);
-            return Ok(Some(end));
+        match mended.interrupted {
+            Some(signal) => {
+                let end = End::new(Stop::Interrupted, signal.exit(), Decision::Retry);
+                Ok(Some(end))
+            }
+            None if is_outside => Ok(Some(wrote_outside())),
+            None if is_changed => Ok(None),
+            None => self.stuck(Stop::NoChange, verified),
         }
-        if is_outside {
-            let stop = Stop::WroteOutside;
-            return Ok(Some(End::new(stop, Exit::Failed, Decision::Escalate)));
-        }
-        if !changed {
-            self.noted(Status::Stuck, verified)?;
-            let stop = Stop::NoChange;
-            return Ok(Some(End::new(stop, Exit::Escalated, Decision::Escalate)));
-        }
-        Ok(None)
     }
 
     /// Lets the fixer review work that has passed, until it is confirmed often enough, or has
@@ -82,16 +81,13 @@ impl Task<'_, '_> {
         verified: &mut Verified,
     ) -> Result<Option<End>, Failure> {
         let asked = self.asked;
+        let unconfirmed = || End::new(Stop::NotConfirmed, Exit::Unconfirmed, Decision::Reverify);
         let Some(fixer) = &asked.fixer else {
             // It is not reviewed a second time.
-            return Ok(Some(End::new(
-                Stop::NotConfirmed,
-                Exit::Unconfirmed,
-                Decision::Reverify,
-            )));
+            return Ok(Some(unconfirmed()));
         };
-        let once_more = (round >= self.asked.max_rounds)
-            .then(|| End::new(Stop::MaxRounds, Exit::Exhausted, Decision::Fail));
+        let is_last = round >= self.asked.max_rounds;
+        let once_more = is_last.then(|| End::new(Stop::MaxRounds, Exit::Exhausted, Decision::Fail));
         loop {
             let request = (self.caller.review)(&verified.report);
             let (turn, outside) = self.turn(fixer, verified, Turn::Review, &request)?;
@@ -99,11 +95,8 @@ impl Task<'_, '_> {
             let agrees = end.is_none() && turn.exit_code == Some(0) && turn.no_change;
             let no_change = turn.no_change;
             let confirmed = agrees && self.is_same(verified)? && self.confirm(verified)?;
-            let counter = if no_change {
-                verified.report.counter.unwrap_or_default()
-            } else {
-                0
-            };
+            let counter = verified.report.counter.filter(|_| no_change);
+            let counter = counter.unwrap_or_default();
             if let Some(line) = self.rounds.last_mut() {
                 line.reviews.push(Review {
                     confirmed,
@@ -116,28 +109,19 @@ impl Task<'_, '_> {
                 (Some(end), _) => return Ok(Some(end)),
                 // The work is verified again, and confirmations count from 1.
                 (None, _) if !no_change || (agrees && !confirmed) => return Ok(once_more),
-                (None, _) if !confirmed => {
-                    return Ok(Some(End::new(
-                        Stop::NotConfirmed,
-                        Exit::Unconfirmed,
-                        Decision::Reverify,
-                    )));
-                }
+                (None, _) if !confirmed => return Ok(Some(unconfirmed())),
                 (None, Decision::Reverify) => {}
                 (None, Decision::Advance | Decision::Complete) => {
-                    let exit = verified.report.exit_code;
+                    let (stop, exit) = (Stop::Passed, verified.report.exit_code);
                     return Ok(Some(End {
-                        stop: Stop::Passed,
+                        stop,
                         exit,
                         decision,
                     }));
                 }
                 (None, _) => {
-                    return Ok(Some(End::new(
-                        Stop::Escalated,
-                        Exit::Escalated,
-                        Decision::Escalate,
-                    )));
+                    let (stop, exit) = (Stop::Escalated, Exit::Escalated);
+                    return Ok(Some(End::new(stop, exit, Decision::Escalate)));
                 }
             }
         }
@@ -153,8 +137,7 @@ impl Task<'_, '_> {
         if let Some(failure) = outside {
             (self.caller.see)(LoopProgress::Failed(&failure));
             self.noted(Status::Stuck, verified)?;
-            let stop = Stop::WroteOutside;
-            return Ok(Some(End::new(stop, Exit::Failed, Decision::Escalate)));
+            return Ok(Some(wrote_outside()));
         }
         match repair.outcome {
             "not_started" => {
@@ -163,29 +146,19 @@ impl Task<'_, '_> {
                 let message = format!("the fixer `{shown}` could not be started: {why}");
                 let failure = Failure::setup("vplan::loop::fixer", message);
                 (self.caller.see)(LoopProgress::Failed(&failure));
-                Ok(Some(End::new(
-                    Stop::FixerNotStarted,
-                    Exit::Setup,
-                    Decision::Escalate,
-                )))
+                let stop = Stop::FixerNotStarted;
+                Ok(Some(End::new(stop, Exit::Setup, Decision::Escalate)))
             }
             "interrupted" => {
-                let terminated = repair.signal.as_deref() == Some("SIGTERM");
-                let exit = if terminated {
-                    Exit::Terminated
-                } else {
-                    Exit::Interrupted
+                let exit = match repair.signal.as_deref() {
+                    Some("SIGTERM") => Exit::Terminated,
+                    _ => Exit::Interrupted,
                 };
                 Ok(Some(End::new(Stop::Interrupted, exit, Decision::Retry)))
             }
             _ if repair.stuck.is_some() => {
                 self.stuck.clone_from(&repair.stuck);
-                self.noted(Status::Stuck, verified)?;
-                Ok(Some(End::new(
-                    Stop::Stuck,
-                    Exit::Escalated,
-                    Decision::Escalate,
-                )))
+                self.stuck(Stop::Stuck, verified)
             }
             _ => Ok(None),
         }
@@ -203,13 +176,8 @@ impl Task<'_, '_> {
 
     /// Records that the work was reviewed without changes. Returns whether that confirmed it.
     fn confirm(&self, verified: &mut Verified) -> Result<bool, Failure> {
-        let subject = verified.report.subject.clone();
-        let keeper = Keeper::of_review(
-            self.engine,
-            subject.as_deref(),
-            self.memory,
-            &verified.session,
-        )?;
+        let subject = verified.report.subject.as_deref();
+        let keeper = Keeper::of_review(self.engine, subject, self.memory, &verified.session)?;
         let tree = verified.tree(self.engine, &self.verify);
         let recorded = keeper.note(Change::Auto, RoundResult::Reviewed, &tree)?;
         let confirmed =
@@ -228,17 +196,11 @@ impl Task<'_, '_> {
         turn: Turn,
         text: &str,
     ) -> Result<(TurnRecord, Option<Failure>), Failure> {
-        let Verified {
-            report,
-            session,
-            record,
-            ..
-        } = verified;
+        let (session, record) = (&verified.session, &verified.record);
         let record = std::path::absolute(record).unwrap_or_else(|_| record.clone());
-        let name = if turn == Turn::Repair {
-            "feedback"
-        } else {
-            "review"
+        let name = match turn {
+            Turn::Repair => "feedback",
+            Turn::Review => "review",
         };
         let path = record.join(format!("{name}.{}", fixer.ending));
         let held = held(self.engine, fixer.sandbox, session, &record, &self.verify)?;
@@ -255,24 +217,19 @@ impl Task<'_, '_> {
             .map_err(|e| failed("the repository cannot be opened", &e))?;
         let environment = Environment::of_this_process(&root, self.verify.grants.clone());
         let mut env = fixer.env.clone();
-        env.insert(
-            "VPLAN_FEEDBACK".to_owned(),
-            Word::new(path.as_os_str().as_encoded_bytes()),
-        );
-        env.insert(
-            "VPLAN_STUCK".to_owned(),
-            Word::new(stuck.as_os_str().as_encoded_bytes()),
-        );
+        let mut set = |name: &str, value: &[u8]| env.insert(name.to_owned(), Word::new(value));
+        set("VPLAN_FEEDBACK", path.as_os_str().as_encoded_bytes());
+        set("VPLAN_STUCK", stuck.as_os_str().as_encoded_bytes());
         if let Some(held) = &held {
             let folder = held.folder.path().as_os_str().as_encoded_bytes();
             for name in TEMPORARY {
-                env.insert(name.to_owned(), Word::new(folder));
+                set(name, folder);
             }
-            env.insert(CONFINED.to_owned(), Word::from(fixer.sandbox.name()));
+            set(CONFINED, fixer.sandbox.name().as_bytes());
         }
-        env.insert("VPLAN_TURN".to_owned(), Word::from(turn.name()));
-        if let Some(subject) = &report.subject {
-            env.insert("VPLAN_SUBJECT".to_owned(), Word::from(subject.as_str()));
+        set("VPLAN_TURN", turn.name().as_bytes());
+        if let Some(subject) = &verified.report.subject {
+            set("VPLAN_SUBJECT", subject.as_bytes());
         }
         let before = self.contents(verified)?;
         let granted: Vec<String> = self.verify.grants.names.iter().cloned().collect();
@@ -302,10 +259,6 @@ impl Task<'_, '_> {
     }
 
     fn contents(&self, verified: &Verified) -> Result<Contents, Failure> {
-        let tree = verified.tree(self.engine, &self.verify);
-        tree.contents().map_err(|e| {
-            let message = format!("the files of the work tree cannot be listed: {e}");
-            Failure::setup("vplan::ledger::contents", message)
-        })
+        contents(&verified.tree(self.engine, &self.verify))
     }
 }

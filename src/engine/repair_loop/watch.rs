@@ -1,22 +1,16 @@
 //! Checks that each round of a loop verifies the same as the first one: contract, base and change.
 
 use crate::baseline::counting;
-use crate::failure::Failure;
 use crate::judge_commit::Judge;
-use crate::open::Session;
 use crate::open::gather_from;
-use crate::place::Engine;
 use crate::request::Allowed;
 use crate::subject::{now, trace};
-use vplan_base::canon::Digest;
-use vplan_base::change::ChangeSet;
-use vplan_base::path::RepoPath;
-use vplan_base::vocabulary::Exit;
-use vplan_git::object::Oid;
+use crate::{
+    Caveat, ChangeSet, ChangeSource, Code, Digest, Effect, Engine, Exit, Failure, Oid, RepoPath,
+    Session,
+};
 use vplan_ledger::undone::{Trace, moved, undone};
-use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::request::ChangedFrom;
-use vplan_repo::changes::ChangeSource;
 use vplan_repo::lockfile;
 
 /// The contract has changed.
@@ -70,7 +64,7 @@ impl Pin {
 }
 
 /// The state of the first round that later rounds are compared with.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
     /// Whether another contract may be verified.
     allowed: Option<Allowed>,
@@ -90,11 +84,7 @@ impl Watch {
     pub(super) fn new(allowed: Option<Allowed>) -> Self {
         Self {
             allowed,
-            pin: None,
-            head: None,
-            work: None,
-            changed: false,
-            undone: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -116,14 +106,11 @@ impl Watch {
         let now = Pin::of(engine, session);
         match &self.pin {
             Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
-                return Err(Failure::new(
-                    Exit::Escalated,
-                    CHANGED,
-                    "the fixer changed the contract, what it imports, its lock, or what is known",
-                )
-                .help(
-                    "look at the change; `--allow-contract-change` goes on under the new contract",
-                ));
+                let message =
+                    "the fixer changed the contract, what it imports, its lock, or what is known";
+                let help =
+                    "look at the change; `--allow-contract-change` goes on under the new contract";
+                return Err(Failure::new(Exit::Escalated, CHANGED, message).help(help));
             }
             Some(before) => self.changed |= *before != now,
             None => {}
@@ -153,18 +140,15 @@ impl Watch {
         let now = session.git().and_then(|git| git.head().ok().flatten());
         match &self.head {
             // If `--base` names a commit, that one counts instead.
-            Some(before) if *before != now => Err(Failure::new(
-                Exit::Escalated,
-                MOVED,
-                "HEAD is not what it was in the first round",
-            )
-            .help("a fixer changes files, and leaves it to others to commit them")),
-            Some(_) => Ok(()),
-            None => {
-                self.head = Some(now);
-                Ok(())
+            Some(before) if *before != now => {
+                let message = "HEAD is not what it was in the first round";
+                return Err(Failure::new(Exit::Escalated, MOVED, message)
+                    .help("a fixer changes files, and leaves it to others to commit them"));
             }
+            Some(_) => {}
+            None => self.head = Some(now),
         }
+        Ok(())
     }
 }
 
@@ -194,59 +178,35 @@ struct Work {
 
 impl Work {
     fn of(engine: &Engine<'_>, session: &Session) -> Result<Self, Failure> {
+        let by_default = || engine.by_default(&session.site, session.loaded.as_ref());
         let own_base = match reads_from_git(session) {
             true => None,
-            false => engine
-                .by_default(&session.site, session.loaded.as_ref())
-                .ok()
-                .flatten()
-                .map(|place| place.commit),
+            false => by_default().ok().flatten().map(|place| place.commit),
         };
         let codes = [Code::BaseUnknown, Code::EarlierPushes, Code::WholeTree];
-        let caveats = session
-            .gathered
-            .caveats
-            .iter()
-            .filter(|c| codes.contains(&c.code))
-            .cloned()
-            .collect();
-        let mut work = Self {
+        let caveats = session.gathered.caveats.iter();
+        let caveats = caveats.filter(|c| codes.contains(&c.code)).cloned();
+        let changes = changes(own_base.as_ref(), session)?;
+        // All paths count here; contents are known for as many files as a round stores.
+        let paths = changes.files().iter().map(|file| file.path.clone());
+        let trace = Trace {
+            paths: paths.collect(),
+            more: false,
+            ..trace(&session.site.root, String::new(), &changes)
+        };
+        Ok(Self {
             base: session.gathered.base,
             own_base,
-            trace: Trace::new(String::new(), []),
-            caveats,
-        };
-        let changes = work.changes(session)?;
-        let paths: Vec<RepoPath> = changes
-            .files()
-            .iter()
-            .map(|file| file.path.clone())
-            .collect();
-        let known = trace(&session.site.root, String::new(), &changes);
-        // All paths count here; contents are known for as many files as a round stores.
-        work.trace = Trace {
-            paths,
-            more: false,
-            ..known
-        };
-        Ok(work)
-    }
-
-    /// Lists the files that differ from the base now.
-    fn changes(&self, session: &Session) -> Result<ChangeSet, Failure> {
-        Ok(match (&self.own_base, reads_from_git(session)) {
-            (_, true) => session.request.changed.clone(),
-            (Some(base), false) => {
-                let source = ChangeSource::since(base);
-                gather_from(&session.site, Some(&source))?.changes
-            }
-            (None, false) => ChangeSet::default(),
+            trace,
+            caveats: caveats.collect(),
         })
     }
 
+    /// Lists the files that differ from the base now.
+
     /// Returns the files that are restored to the base, and the caveats.
     fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
-        let changes = self.changes(session)?;
+        let changes = changes(self.own_base.as_ref(), session)?;
         let mut caveats = self.caveats.clone();
         for caveat in caveats.iter_mut().filter(|_| !changes.is_empty()) {
             caveat.effect = caveat.effect.min(Effect::Narrows);
@@ -262,22 +222,30 @@ impl Work {
         let Some(found) = found else {
             return Ok((Vec::new(), caveats));
         };
-        let caveat = if found.all {
+        let (code, effect, message) = if found.all {
             let message = "nothing is left of the change that the loop began with: all of its files are as at the base, or hidden";
-            Caveat::new(Code::ChangeGone, Effect::Incomplete, message)
+            (Code::ChangeGone, Effect::Incomplete, message)
         } else if found.tests {
             let message = "files that the first round changed are as at the base again, test files among them";
-            Caveat::new(Code::Undone, Effect::Narrows, message)
+            (Code::Undone, Effect::Narrows, message)
         } else {
-            Caveat::new(
-                Code::Undone,
-                Effect::Note,
-                "files that the first round changed are as at the base again",
-            )
+            let message = "files that the first round changed are as at the base again";
+            (Code::Undone, Effect::Note, message)
         };
-        caveats.push(caveat.about(found.files.clone()));
+        caveats.push(Caveat::new(code, effect, message).about(found.files.clone()));
         Ok((found.files, caveats))
     }
+}
+
+/// Returns the changed files: those of the request, or those since `own_base` if it names files.
+fn changes(own_base: Option<&Oid>, session: &Session) -> Result<ChangeSet, Failure> {
+    Ok(match (own_base, reads_from_git(session)) {
+        (_, true) => session.request.changed.clone(),
+        (Some(base), false) => {
+            gather_from(&session.site, Some(&ChangeSource::since(base)))?.changes
+        }
+        (None, false) => ChangeSet::default(),
+    })
 }
 
 /// Whether the request gets its changes from git.

@@ -3,14 +3,13 @@
 use super::journal_writer::JournalWriter;
 use super::rounds::Executed;
 use super::world::RoundWorld;
+use crate::{Code, Note, Plan, Report, Step};
 use std::sync::Arc;
 use vplan_check::Kind;
 use vplan_check::outcome::{Cause, Status};
-use vplan_plan::caveat::Code;
-use vplan_plan::{Note, Plan, Step};
 use vplan_run::known::known_findings;
 use vplan_run::record::StepRecord;
-use vplan_run::report::{Circumstances, Report, TREE_CHANGED, report};
+use vplan_run::report::{Circumstances, TREE_CHANGED, report};
 use vplan_run::state::Ending;
 use vplan_run::unshown::tests_not_shown;
 use vplan_runner::away::Away;

@@ -1,14 +1,14 @@
 //! Writes the record of a run and syncs it; a second reader of the events gets them after the
 //! record has them.
 
+use crate::{Digest, Plan, Report, Step};
 use std::io::{self, Write};
-use vplan_base::canon::{Digest, to_canonical};
+use vplan_base::canon::to_canonical;
 use vplan_check::environment::EnvironmentUse;
 use vplan_os::process::program::{Program, message_of};
-use vplan_plan::{Plan, Step};
 use vplan_run::ended::EndedRun;
 use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
-use vplan_run::report::{Decision, Report};
+use vplan_run::report::Decision;
 use vplan_run::stop;
 use vplan_runner::background::{GroupCommit, IoJob, IoResult};
 use vplan_store::records::{REPORT, RunRecord};

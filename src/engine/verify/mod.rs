@@ -6,23 +6,23 @@ mod planned;
 mod rounds;
 mod world;
 
+use crate::{
+    Caveat, Code, Engine, Failure, History, Note, Plan, RepoPath, Report, Root, Session, Site,
+    Verdict, VerifyRequest,
+};
 pub use rounds::Progress;
 
 use super::away::{away, transport};
-use super::failure::{Failure, load_failed};
 use super::judge::Program;
 use super::regrown::Again;
-use super::request::{MAX_OUTPUT, VerifyRequest};
+use super::request::MAX_OUTPUT;
 use super::round::Keeper;
-use super::sandbox::{PlanSandbox, sandbox};
+use super::sandbox::sandbox;
 use super::sharing::shared_cache;
-use crate::open::Session;
-use crate::place::Engine;
-use crate::staged::Linked;
-use crate::staged::complete;
+use crate::staged::{Linked, complete};
 use concluded::concluded;
 use journal_writer::JournalWriter;
-use planned::{Look, Planned, planned};
+use planned::{Look, planned};
 use rounds::Executed;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -31,23 +31,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use vplan_base::path::RepoPath;
 use vplan_git::environment;
-use vplan_ledger::round::Scope;
 use vplan_ledger::{Ledger, Terms};
 use vplan_os::environment::{CONFINED, Environment};
 use vplan_os::files::beneath::Beneath;
-use vplan_os::process::program::Root;
-use vplan_plan::caveat::{Caveat, Code};
-use vplan_plan::{Note, Plan, scope::OUTSIDE};
+use vplan_plan::scope::OUTSIDE;
 use vplan_repo::contents::Tree;
-use vplan_repo::load::LoadError;
-use vplan_repo::load::Site;
 use vplan_repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use vplan_reuse::decide::{Use, eligible};
-use vplan_run::report::{Circumstances, Report};
-use vplan_run::verdict::Verdict;
-use vplan_runner::away::Transport;
+use vplan_run::report::Circumstances;
 use vplan_runner::context::Context;
 use vplan_runner::executor::{DriveError, Driver, Executor, Played};
 use vplan_runner::judge::Judge;
@@ -55,12 +47,10 @@ use vplan_runner::reports::Aside;
 use vplan_runner::sandbox::Sandbox;
 use vplan_runner::tree::Beginning;
 use vplan_store::earlier::Earlier;
-use vplan_store::history::History;
 use vplan_store::records::{RecordError, RunRecord};
 use vplan_store::reuse::Recall;
 use vplan_store::reuse::other_runs::RunMark;
 use vplan_store::reuse::results::{Results, unavailable};
-use vplan_store::shared::SharedCache;
 use world::RoundWorld;
 
 /// Opens the second place for the events, once everything is planned.
@@ -106,7 +96,8 @@ pub fn verify(
     round(engine, asked, caller, None, &mut |_| Ok(Vec::new()))
 }
 
-/// Verifies a change as a round. `memory`: the earlier rounds of a loop without a subject.
+/// Verifies a change as a round: plans, opens what a run needs, executes, and concludes. `memory`:
+/// the earlier rounds of a loop without a subject.
 pub(super) fn round(
     engine: &Engine<'_>,
     asked: &VerifyRequest,
@@ -115,193 +106,94 @@ pub(super) fn round(
     look: Look<'_>,
 ) -> Result<Verified, Failure> {
     complete(engine, &engine.locate()?)?;
-    let planned = planned(engine, asked, memory.is_some(), look)?;
-    let judge = planned
-        .session
-        .judge(asked.judge.as_deref(), &planned.plan)?;
+    let mut planned = planned(engine, asked, memory.is_some(), look)?;
+    let (session, plan) = (&planned.session, &planned.plan);
+    let judge = session.judge(asked.judge.as_deref(), plan)?;
     let containment = containment(asked)?;
-    let PlanSandbox {
-        sandbox,
-        caveat,
-        notes,
-    } = sandbox(engine, &planned.session, &planned.plan, asked)?;
-    let mut prepared = prepare(engine, asked, memory, planned, judge)?;
+    let confined = sandbox(engine, session, plan, asked)?;
 
-    prepared.circumstances.caveats.extend(caveat);
-    prepared.circumstances.notes.extend(notes);
-    let events = caller.events.take().map(|open| open()).transpose()?;
-    if let Some(see) = &mut caller.see {
-        see(Progress::Planned(&prepared.planned.plan));
-    }
-    let confined = (containment, sandbox.as_ref());
-    execute(engine, asked, prepared, confined, events, caller)
-}
-
-/// Everything that a run needs, opened.
-struct Prepared<'k> {
-    planned: Planned,
-    /// The caller's settings, for the report.
-    circumstances: Circumstances,
-    /// Records the round.
-    keeper: Option<Keeper<'k>>,
-    judge: Option<Program>,
-    /// The tree before anything runs.
-    beginning: Beginning,
-    root: Root,
-    beneath: Beneath,
-    environment: Environment,
-    record: RunRecord,
-
-    /// The store of passes of other machines.
-    cache: Option<SharedCache>,
-    /// The transport of remote execution.
-    transport: Option<Transport>,
-}
-
-fn prepare<'k>(
-    engine: &Engine<'_>,
-    asked: &VerifyRequest,
-    memory: Option<&'k RefCell<Ledger>>,
-    mut planned: Planned,
-    judge: Option<Program>,
-) -> Result<Prepared<'k>, Failure> {
-    planned.session.git().iter().for_each(|git| git.keep());
-    reports_are_untracked(&planned.session, &planned.plan)?;
-    let (cache, unshared) = shared_cache(&planned.session, &asked.cache)?;
-    let transport = transport(&planned.session, asked.remote.as_ref())?;
+    session.git().iter().for_each(|git| git.keep());
+    reports_are_untracked(session, plan)?;
+    let (cache, unshared) = shared_cache(session, &asked.cache)?;
+    let transport = transport(session, asked.remote.as_ref())?;
     // Must precede the snapshot, which takes the comparison's data of the index.
-    let tracked = planned.session.git().and_then(|git| git.tracked_record());
-    let beginning = Beginning::look(planned.session.git());
-    let scope = if planned.plan.steps.is_empty() && planned.plan.rewrites.is_empty() {
-        Scope::Nothing
-    } else {
-        Scope::Whole
-    };
-    let keeper = Keeper::open(
-        engine,
-        asked,
-        memory,
-        &planned.session,
-        planned.requirements.take(),
-        scope,
-    )?;
-    let retries = Terms::of(planned.session.contract().map(|c| &c.gate)).retries;
-    let attempt = keeper
-        .as_ref()
-        .map_or((asked.attempt.unwrap_or(1), retries), Keeper::attempt);
-    let root = Root::open(&planned.session.site.root).map_err(|e| broken(&e))?;
-    let beneath = Beneath::open(&planned.session.site.root).map_err(|e| broken(&e))?;
+    let tracked = session.git().and_then(|git| git.tracked_record());
+    let beginning = Beginning::look(session.git());
+    let requirements = planned.requirements.take();
+    let keeper = Keeper::open(engine, asked, memory, session, plan, requirements)?;
+    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let single = (asked.attempt.unwrap_or(1), retries);
+    let (attempt, retries) = keeper.as_ref().map_or(single, Keeper::attempt);
+    let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
+    let beneath = Beneath::open(&session.site.root).map_err(|e| broken(&e))?;
     let environment = Environment::of_this_process(&root, asked.grants.clone());
-    let record = record(&planned.session, asked, tracked.as_ref())?;
+    let record = record(session, asked, tracked.as_ref())?;
+    let outside = plan.notes.iter().filter(|n| n.kind == OUTSIDE);
+    let caveats = plan.caveats.iter().cloned().chain(confined.caveat);
     let mut circumstances = Circumstances {
+        attempt,
         baseline: planned.baseline.used.take(),
+        caveats: caveats.collect(),
+        containment: Some(containment.to_owned()),
+        environment: environment.granted(),
+        notes: unshared.into_iter().chain(confined.notes).collect(),
+        require: asked.require,
+        retries,
         saved_plan: planned.saved_plan.take(),
         shard: planned.shard.take(),
-
-        ..circumstances(asked, &planned.plan, attempt)
+        violations: outside.map(|n| n.message.clone()).collect(),
+        ..Circumstances::default()
     };
-    circumstances.notes.extend(unshared);
-    Ok(Prepared {
-        planned,
-        circumstances,
-        keeper,
-        judge,
-        beginning,
-        root,
-        beneath,
-        environment,
-        record,
-        cache,
-        transport,
-    })
-}
+    let events = caller.events.take().map(|open| open()).transpose()?;
+    if let Some(see) = &mut caller.see {
+        see(Progress::Planned(plan));
+    }
 
-/// Checks that no step reports in a file that git tracks.
-fn reports_are_untracked(session: &Session, plan: &Plan) -> Result<(), Failure> {
-    let Some(git) = session.git() else {
-        return Ok(());
-    };
-    let reports = plan.steps.iter();
-    let reports = reports.filter_map(|step| Some((step.id.as_str(), step.report.as_ref()?)));
-    let found = tracked_reports(git, reports).map_err(|e| load_failed(LoadError::Git(e)))?;
-    found.into_iter().next().map_or(Ok(()), |(id, path)| {
-        let (message, help) = words(id, &path);
-        Err(Failure::contract(TRACKED_REPORT.0, message).help(help))
-    })
-}
-
-fn execute(
-    engine: &Engine<'_>,
-    asked: &VerifyRequest,
-    prepared: Prepared<'_>,
-    (containment, sandbox): (&str, Option<&Sandbox>),
-    events: Option<Box<dyn Write + '_>>,
-    caller: Caller<'_>,
-) -> Result<Verified, Failure> {
-    let Prepared {
-        planned,
-        circumstances,
-        keeper,
-        root,
-        beneath,
-        environment,
-        record,
-        cache,
-        ..
-    } = prepared;
-    let Planned { session, plan, .. } = planned;
     let place = record.path().to_owned();
     let folders = session.contract().map_or(&[][..], |c| &c.linked);
-    let is_unconfined = |caveat: &Caveat| caveat.code == Code::SandboxMissing;
-    let is_whole = !circumstances.caveats.iter().any(is_unconfined);
-    let (recall, notes) = recall(
-        engine,
-        asked,
-        &session,
-        &plan,
-        (&root, &environment),
-        record.id(),
-        keeper.as_ref().is_some_and(Keeper::confirms),
-    );
+    let confirms = keeper.as_ref().is_some_and(Keeper::confirms);
+    let of = (&root, &environment);
+    let (recall, notes) = recall(engine, asked, session, plan, of, record.id(), confirms);
+    circumstances.notes.extend(notes);
     let mut world = RoundWorld {
         round: Again {
             engine,
             requested: asked,
             since: planned.since,
-            session: &session,
+            session,
         },
         tree: engine.tree(&session.site, session.contract(), &asked.own_files),
         linked: Linked::look(&session.site, folders),
         keeper,
-        earlier: earlier(engine, &session),
+        earlier: earlier(engine, session),
         known: planned.baseline.known,
     };
-    let mark = mark(engine, &session, record.id());
+    let mark = mark(engine, session, record.id());
     // A pass with less confinement than requested must not be cached.
-    let recall = recall.filter(|_| is_whole);
+    let is_unconfined = |caveat: &Caveat| caveat.code == Code::SandboxMissing;
+    let recall = recall.filter(|_| !circumstances.caveats.iter().any(is_unconfined));
+    let sandbox = confined.sandbox.as_ref();
     let outside = sandbox.map(Sandbox::outside);
     let recall = recall.map(|recall| {
         let recall = recall.marked(mark.as_ref()).seeing(outside);
         recall.sharing(cache.as_ref())
     });
-
     let question = session.questions(&beneath, engine.locked);
-    let judge = prepared.judge.map(|Program { argv, env, .. }| Judge {
+    let judge = judge.map(|Program { argv, env, .. }| Judge {
         argv,
         env,
         question: &question,
     });
     let vault = engine.vault(&session.site);
-
+    let remote = asked.remote.as_ref();
     let away = away(
-        (engine, &session),
+        (engine, session),
         &root,
         &environment,
-        prepared.transport.as_ref(),
-        asked.remote.as_ref(),
+        transport.as_ref(),
+        remote,
     )?;
-
-    let looks = prepared.beginning.seen(world.tree.own_paths());
+    let looks = beginning.seen(world.tree.own_paths());
     let logs = record.logs().try_clone_to_owned();
     let logs = logs.map_err(|error| unwritten(&error))?;
     let aside = logs.try_clone().ok();
@@ -323,15 +215,16 @@ fn execute(
         sandbox,
         away: away.as_ref(),
     };
-    let circumstances = Circumstances {
-        containment: Some(containment.to_owned()),
-        environment: environment.granted(),
-        notes: [circumstances.notes.clone(), notes].concat(),
-        ..circumstances
-    };
     let mut book = JournalWriter::new(record, events, vault.as_ref());
     let old_records = remove_old_records(&session.site, asked);
-    let executed = begin(plan, &context, &world, &mut book, &circumstances, caller);
+    let executed = begin(
+        planned.plan,
+        &context,
+        &world,
+        &mut book,
+        &circumstances,
+        caller,
+    );
     // A failed run has removed old records, too.
     let _ = old_records.map(JoinHandle::join);
     let (executed, driver) = executed?;
@@ -348,8 +241,22 @@ fn execute(
         report,
         plan,
         record: place,
-        session,
+        session: planned.session,
         unrecorded,
+    })
+}
+
+/// Checks that no step reports in a file that git tracks.
+fn reports_are_untracked(session: &Session, plan: &Plan) -> Result<(), Failure> {
+    let Some(git) = session.git() else {
+        return Ok(());
+    };
+    let reports = plan.steps.iter();
+    let reports = reports.filter_map(|step| Some((step.id.as_str(), step.report.as_ref()?)));
+    let found = tracked_reports(git, reports)?;
+    found.into_iter().next().map_or(Ok(()), |(id, path)| {
+        let (message, help) = words(id, &path);
+        Err(Failure::contract(TRACKED_REPORT.0, message).help(help))
     })
 }
 
@@ -401,22 +308,6 @@ impl Verified {
 
 /// Returns the caller's settings for a run; `attempt`: which one it is, and how many may follow the
 /// first.
-fn circumstances(asked: &VerifyRequest, plan: &Plan, attempt: (u32, u32)) -> Circumstances {
-    Circumstances {
-        attempt: attempt.0,
-        caveats: plan.caveats.clone(),
-        require: asked.require,
-        retries: attempt.1,
-        violations: plan
-            .notes
-            .iter()
-            .filter(|n| n.kind == OUTSIDE)
-            .map(|n| n.message.clone())
-            .collect(),
-        ..Circumstances::default()
-    }
-}
-
 /// Opens the passes of earlier runs for comparison. Without a place to store them, there are none.
 fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
     let git = session.git()?;

@@ -2,19 +2,12 @@
 
 use crate::base_contract::{attach, of_run};
 use crate::baseline::{self, Counting};
-use crate::failure::Failure;
 use crate::judge_commit::Judge;
-use crate::open::Session;
 use crate::part::part_of_named;
-use crate::place::Engine;
 use crate::propose::Asking;
-use crate::request::VerifyRequest;
-use crate::saved;
 use crate::staged::agree;
 use crate::subject::{RoundRequirements, Subject};
-use vplan_git::object::Oid;
-use vplan_plan::Plan;
-use vplan_plan::caveat::Caveat;
+use crate::{Caveat, Engine, Failure, Oid, Plan, Session, VerifyRequest, saved};
 use vplan_plan::shard::share;
 use vplan_run::report::{SavedPlan, ShardRecord};
 
@@ -65,16 +58,14 @@ pub(super) fn planned(
             None
         }
     };
-    whole
-        .caveats
-        .extend(held.iter().flat_map(|held| held.caveats.clone()));
-    let is_said = |c: &Caveat, plan: &Plan| {
-        plan.caveats
-            .iter()
-            .any(|s| (s.code, &s.files) == (c.code, &c.files))
+    let of_round = held.iter().flat_map(|held| held.caveats.clone());
+    whole.caveats.extend(of_round);
+    let is_said = |c: &Caveat| {
+        let mut all = whole.caveats.iter();
+        all.any(|s| (s.code, &s.files) == (c.code, &c.files))
     };
-    let more: Vec<Caveat> = said.into_iter().filter(|c| !is_said(c, &whole)).collect();
-    whole.caveats.extend(more);
+    said.retain(|c| !is_said(c));
+    whole.caveats.extend(said);
     let judge = match &held {
         Some(held) => held.judge.clone(),
         None => Judge::of(&session, engine),
@@ -114,14 +105,13 @@ fn made(
     subject: Option<&Subject>,
 ) -> Result<(Session, Plan, Option<SavedPlan>), Failure> {
     if let Some(file) = &requested.file {
-        let opened = saved::open(engine, requested, file)?;
-        return Ok((opened.session, opened.plan, Some(opened.saved)));
+        let (session, plan, saved) = saved::open(engine, requested, file)?;
+        return Ok((session, plan, Some(saved)));
     }
     let mut session = engine.open_since(&requested.plan, subject.and_then(Subject::since))?;
-    let asking = if engine.locked {
-        Asking::Recorded
-    } else {
-        Asking::Now
+    let asking = match engine.locked {
+        true => Asking::Recorded,
+        false => Asking::Now,
     };
     let (plan, _) = session.plan(&requested.plan, asking)?;
     Ok((session, plan, None))

@@ -3,18 +3,18 @@
 
 use super::journal_writer::JournalWriter;
 use super::world::RoundWorld;
+use crate::{Facts, Note, Plan, first_of, visible};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use vplan_base::index::bug;
 use vplan_base::jobs::Jobs;
-use vplan_base::word::{Word, first_of, visible};
+use vplan_base::word::Word;
 use vplan_check::confine::{Confined, InputsBasis};
 use vplan_check::environment::Withheld;
 use vplan_os::parallel::processors;
 use vplan_os::process::program::Program;
-use vplan_plan::facts::Facts;
-use vplan_plan::{Note, Plan, Refusal, Rewrite, StepIndex};
+use vplan_plan::{Refusal, Rewrite, StepIndex};
 use vplan_recover::{self as recover, Failure, Recovery};
 use vplan_run::carry::{CarryOver, carry_over};
 use vplan_run::elsewhere::Elsewhere;

@@ -6,17 +6,15 @@ use crate::outlook::beside;
 use crate::regrown::Again;
 use crate::round::Keeper;
 use crate::staged::Linked;
+use crate::{Caveat, Facts, Plan, Report};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use vplan_check::baseline::KnownFindings;
-use vplan_plan::Plan;
 use vplan_plan::audit::findings::ObservedFindings;
 use vplan_plan::beside::Beside;
-use vplan_plan::caveat::Caveat;
-use vplan_plan::facts::{Facts, Question};
+use vplan_plan::facts::Question;
 use vplan_repo::contents::Tree;
 use vplan_run::record::StepRecord;
-use vplan_run::report::Report;
 use vplan_store::earlier::Earlier;
 
 /// The world of a round.

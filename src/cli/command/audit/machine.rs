@@ -1,8 +1,6 @@
 //! Says what this machine can confine steps to, as found by trying.
 
 use crate::command::answer::*;
-use crate::render::style::{Tone, paint};
-use vplan_base::word::framed;
 use vplan_check::confine::{Confinement, Guarantee, NetworkUse, SandboxLevel};
 use vplan_runner::sandbox::{lacking, missing};
 

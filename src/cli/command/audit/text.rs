@@ -2,9 +2,6 @@
 
 use crate::command::answer::*;
 use crate::render::diff::unified;
-use crate::render::style::{Tone, paint};
-use vplan_base::word::count;
-use vplan_base::word::framed;
 use vplan_engine::audit::{AuditedContract, Mended};
 use vplan_plan::audit::{Finding, Severity};
 

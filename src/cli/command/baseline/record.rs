@@ -1,10 +1,7 @@
 //! Records the findings of a run.
 
 use crate::command::answer::*;
-use crate::history::{NAMES, Records, open, pick};
-use vplan_base::word::text_if;
-use vplan_engine::baseline_record::{RecordRequest, RecordedBaseline};
-use vplan_run::past::short;
+use vplan_engine::baseline::{RecordRequest, RecordedBaseline};
 
 /// `vplan baseline record`
 #[derive(Debug, Args)]
@@ -60,9 +57,8 @@ struct LeftCheck {
 pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, history) = open(global, &args.records)?;
-    let run = (args.run.as_deref())
-        .map(|name| pick(&history, name))
-        .transpose()?;
+    let run = args.run.as_deref().map(|name| pick(&history, name));
+    let run = run.transpose()?;
     let asked = RecordRequest {
         checks: &args.checks,
         tighten: args.tighten,
@@ -71,9 +67,8 @@ pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result
     let recorded = global.engine().record_baseline(&site, &history, &asked)?;
     let left = &recorded.recording.left;
     let is_named = |check: &str| args.checks.iter().any(|c| c == check);
-    let lacks = left
-        .iter()
-        .any(|l| l.check.is_empty() || is_named(&l.check));
+    let mut checks = left.iter().map(|left| &left.check);
+    let lacks = checks.any(|check| check.is_empty() || is_named(check));
     if format == Format::Json {
         terminal.print_document(&document(&recorded));
     } else {
@@ -90,12 +85,7 @@ pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result
 }
 
 fn document(recorded: &RecordedBaseline) -> RecordedDocument {
-    let RecordedBaseline {
-        path,
-        run,
-        recording,
-        written,
-    } = recorded;
+    let recording = &recorded.recording;
     let left = recording.left.iter().map(|left| LeftCheck {
         check: left.check.clone(),
         why: left.why.clone(),
@@ -104,10 +94,10 @@ fn document(recorded: &RecordedBaseline) -> RecordedDocument {
         added: recording.added,
         entries: recording.baseline.entries().len(),
         left: left.collect(),
-        path: path.to_string(),
+        path: recorded.path.to_string(),
         removed: recording.removed,
-        run: run.clone(),
-        written: *written,
+        run: recorded.run.clone(),
+        written: recorded.written,
     }
 }
 
@@ -118,13 +108,10 @@ fn text(recorded: &RecordedBaseline) -> String {
     if !recorded.written {
         return format!("{path}: {entries} known, as before (run {run})\n");
     }
-    let commit = if recording.added > 0 {
-        "; what was added counts once it is at the base of a change"
-    } else {
-        ""
+    let (added, removed) = (recording.added, recording.removed);
+    let commit = match added {
+        0 => "",
+        _ => "; what was added counts once it is at the base of a change",
     };
-    format!(
-        "{path}: {entries} known, {} added, {} taken out (run {run}){commit}\n",
-        recording.added, recording.removed
-    )
+    format!("{path}: {entries} known, {added} added, {removed} taken out (run {run}){commit}\n")
 }

@@ -4,10 +4,9 @@ use crate::command::answer::*;
 use crate::history::unknown_check;
 use vplan_check::Kind;
 use vplan_plan::caveat::Caveat;
-use vplan_plan::{Note, Omitted, Plan, Reason, Refusal, Rewrite};
-use vplan_run::past::{State, Summary, records, short};
+use vplan_plan::{Note, Omitted, Reason, Refusal, Rewrite};
+use vplan_run::past::{State, Summary, records};
 use vplan_run::record::StepRecord;
-use vplan_run::report::Report;
 use vplan_store::history::{History, Past};
 
 #[derive(Serialize, JsonSchema)]
@@ -61,15 +60,14 @@ pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
         None
     });
     let planned = |record: StepRecord| {
-        let steps = plan.iter().flat_map(|p| &p.steps);
-        let step = steps.into_iter().find(|s| s.id == record.id);
+        let mut steps = plan.iter().flat_map(|p| &p.steps);
+        let step = steps.find(|s| s.id == record.id);
         let ran = || past.run.steps.iter().find(|s| s.id == record.id)?.kind;
-        let kind = step.map(|s| s.kind).or_else(ran);
         Detail {
-            kind,
+            kind: step.map(|s| s.kind).or_else(ran),
             reasons: step.map(|s| s.reasons.clone()).unwrap_or_default(),
-            record,
             tier: step.map(|s| s.tier),
+            record,
         }
     };
     let Some(report) = report else {

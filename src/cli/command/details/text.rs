@@ -3,9 +3,8 @@
 use super::document::{Detail, DetailsDocument};
 use crate::command::answer::*;
 use crate::history::headline;
-use crate::render::style::{Tone, cut, duration, mark, marked, paint};
+use crate::render::style::{cut, mark, marked};
 use crate::render::{caveats, report};
-use vplan_base::word::framed;
 use vplan_check::reading::{FailedTest, Finding};
 use vplan_plan::explain::{sentence, text::omission};
 use vplan_reuse::decide::Why;
@@ -82,12 +81,9 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
     let record = &step.record;
     let command = visible(&record.command);
     let mut lines = vec![format!("$ {}", paint(color, Tone::Command, &command))];
-    lines.extend(
-        record
-            .detail
-            .as_ref()
-            .map(|detail| visible(detail) + &framed(" (", record.reason, ")")),
-    );
+    let reason = framed(" (", record.reason, ")");
+    let detail = record.detail.as_ref();
+    lines.extend(detail.map(|detail| visible(detail) + &reason));
     // That a step never passed before is no news.
     let is_news = |why: &&String| **why != Why::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);

@@ -4,8 +4,6 @@
 use super::words::unknown;
 use crate::args::digest;
 use crate::command::answer::*;
-use std::path::PathBuf;
-use vplan_base::canon::Digest;
 use vplan_engine::subject::named;
 use vplan_ledger::Acceptance;
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
@@ -57,20 +55,17 @@ pub fn accept(global: &Global, args: &AcceptArgs, terminal: &Terminal) -> Result
             at: wall_clock(),
             contract: contract.clone(),
         };
-        if next.accept(&args.subject, acceptance) {
-            Ok((next, ()))
-        } else {
-            Err(unknown(ledger, &args.subject))
+        match next.accept(&args.subject, acceptance) {
+            true => Ok((next, ())),
+            false => Err(unknown(ledger, &args.subject)),
         }
     })?;
-    answer(
-        terminal,
-        format,
-        &versioned(Accepted {
-            contract: &contract,
-            subject: &args.subject,
-        }),
-        || format!("`{}` may go on under {contract}\n", visible(&args.subject)),
-    );
+    let accepted = versioned(Accepted {
+        contract: &contract,
+        subject: &args.subject,
+    });
+    answer(terminal, format, &accepted, || {
+        format!("`{}` may go on under {contract}\n", visible(&args.subject))
+    });
     Ok(Exit::Success.code())
 }

@@ -2,16 +2,16 @@
 
 use crate::command::answer::*;
 use vplan_engine::continuation::site_identity;
-use vplan_engine::failure::{changes_unknown, invalid};
-use vplan_engine::subject::SubjectBase;
-use vplan_engine::subject::named;
+use vplan_engine::failure::invalid;
+use vplan_engine::subject::{SubjectBase, named};
 use vplan_git::environment;
+use vplan_git::error::GitError;
 use vplan_ledger::Terms;
 use vplan_ledger::began::Began;
 use vplan_ledger::contract_mark::ContractMark;
 use vplan_repo::changes::{BaseRevision, base};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
-use vplan_repo::load::{Loaded, Site};
+use vplan_repo::load::Loaded;
 use vplan_store::records::wall_clock;
 
 /// `vplan gate begin`
@@ -75,17 +75,13 @@ pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u
         }
     })?;
     let (base, subject) = (base.as_str(), args.subject.as_str());
-    answer(
-        terminal,
-        format,
-        &versioned(Begun { base, subject }),
-        || {
-            let guessed = assumed.then_some(", which is HEAD: no default branch is known");
-            let guessed = guessed.unwrap_or_default();
-            let short: String = base.chars().take(12).collect();
-            format!("{} begins at {short}{guessed}\n", visible(subject))
-        },
-    );
+    let begun = versioned(Begun { base, subject });
+    answer(terminal, format, &begun, || {
+        let guessed = assumed.then_some(", which is HEAD: no default branch is known");
+        let guessed = guessed.unwrap_or_default();
+        let short: String = base.chars().take(12).collect();
+        format!("{} begins at {short}{guessed}\n", visible(subject))
+    });
     Ok(Exit::Success.code())
 }
 
@@ -98,37 +94,24 @@ fn place(
     let found = match revision {
         None => global.engine().by_default(site, Some(loaded))?,
         Some(revision) => {
-            let git = site
-                .git
-                .as_ref()
-                .map_err(|e| changes_unknown(e.clone().into()))?;
+            let git = site.git.as_ref().map_err(GitError::clone)?;
             let named = BaseRevision::Revision(revision.to_owned());
-            let commit = base(git, &named, &environment)
-                .map_err(changes_unknown)?
-                .commit;
-            Some(SubjectBase {
-                commit,
-                assumed: false,
-            })
+            let commit = base(git, &named, &environment)?.commit;
+            let assumed = false;
+            Some(SubjectBase { commit, assumed })
         }
     };
     found.ok_or_else(|| {
-        Failure::usage(
-            "vplan::usage::subject_base",
-            "there is no commit yet at which a subject could begin",
-        )
-        .help("commit something first; a round needs no `gate begin`")
+        let message = "there is no commit yet at which a subject could begin";
+        Failure::usage("vplan::usage::subject_base", message)
+            .help("commit something first; a round needs no `gate begin`")
     })
 }
 
 fn elsewhere(subject: &str, base: &str) -> Failure {
     let short: String = base.chars().take(12).collect();
     let name = visible(subject);
-    Failure::usage(
-        "vplan::usage::subject_base",
-        format!("the subject `{name}` has begun at {short}"),
-    )
-    .help(format!(
-        "`vplan gate reset --subject '{name}'` forgets it, with all of its rounds"
-    ))
+    let message = format!("the subject `{name}` has begun at {short}");
+    let help = format!("`vplan gate reset --subject '{name}'` forgets it, with all of its rounds");
+    Failure::usage("vplan::usage::subject_base", message).help(help)
 }

@@ -3,9 +3,7 @@
 use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled, standing};
 use super::words::{line, unknown};
 use crate::command::answer::*;
-use crate::render::style::{Tone, count, paint};
-use std::path::PathBuf;
-use vplan_engine::failure::{invalid, load_failed};
+use vplan_engine::failure::invalid;
 use vplan_engine::subject::named;
 use vplan_ledger::{Ledger, SubjectEntry, Terms};
 use vplan_repo::ledger_file::LedgerFile;
@@ -38,7 +36,7 @@ pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8,
         Ok(loaded) => Some(loaded),
         // Rounds of `--mode fallback` need none.
         Err(LoadError::Missing(..)) => None,
-        Err(error) => return Err(load_failed(error)),
+        Err(error) => return Err(error.into()),
     };
     let contract = loaded.as_ref().and_then(|l| l.contract.as_ref());
     let terms = Terms::of(contract.map(|c| &c.gate));

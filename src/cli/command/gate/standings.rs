@@ -4,7 +4,6 @@ use crate::command::answer::*;
 use vplan_ledger::round::Because;
 use vplan_ledger::{Acceptance, Contents, Ledger, Status, SubjectEntry, Terms, Waiver};
 use vplan_run::report::Decision;
-use vplan_run::verdict::Verdict;
 
 /// The standing of all subjects.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,8 +1,6 @@
 //! Describes subjects and their rounds for people.
 
 use crate::command::answer::*;
-use crate::render::style::{Tone, count, paint};
-use vplan_base::nearest::suggest;
 use vplan_ledger::Ledger;
 use vplan_ledger::round::{Because, Recorded};
 use vplan_run::report::Decision;

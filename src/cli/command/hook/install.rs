@@ -6,15 +6,11 @@ use super::settings::{look, settings};
 use crate::command::answer::*;
 use serde_json::Value;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use vplan_base::path::RepoPath;
-use vplan_base::word::visible_path;
 use vplan_contract::Contract;
 use vplan_engine::agent::settings::{MOST, SETTINGS};
 use vplan_git::environment;
 use vplan_ledger::Terms;
 use vplan_os::files::{is_writable, read_plain};
-use vplan_repo::load::Site;
 
 /// The least time that a hook is given, in seconds.
 const LEAST: u64 = 120;

@@ -13,8 +13,6 @@ use vplan_engine::agent::{Failed, RetryState, Stop, Stopped, Stopping};
 use vplan_git::object::Oid;
 use vplan_os::clock::Clock;
 use vplan_os::own_program;
-use vplan_run::report::Report;
-use vplan_run::verdict::Verdict;
 
 /// The time by which the hook gives up sooner than the agent.
 const MARGIN: Duration = Duration::from_secs(10);

@@ -3,17 +3,13 @@
 use crate::command::answer::*;
 use crate::command::fix::leaked;
 use crate::render;
-use crate::render::style::{Tone, paint};
 use clap::ValueEnum;
 use vplan_base::canon::to_canonical;
-use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::word::text_if;
 use vplan_engine::repair_loop::{RoundRecord, Stop, Turn, TurnRecord};
 use vplan_plan::caveat;
 use vplan_run::feedback::json_size;
-use vplan_run::report::{Decision, Report};
-use vplan_run::verdict::Verdict;
+use vplan_run::report::Decision;
 
 /// The instruction to an agent that cannot go on.
 const HOW_TO_END: &str = "If you cannot go on without a person, change nothing more and write `STUCK: ` and the reason as your last line.";
@@ -119,22 +115,16 @@ pub(super) fn turn(turn: Turn, repair: &TurnRecord, limit_ms: u64, color: bool) 
         (other, ..) => other.replace('_', " "),
     };
     let changed = if repair.no_change { "nothing" } else { "files" };
-    let (sign, time) = (
-        paint(color, Tone::Warn, "↻"),
-        show_duration(repair.duration_ms),
-    );
-    let name = if turn == Turn::Repair {
-        "fix"
-    } else {
-        "review"
+    let sign = paint(color, Tone::Warn, "↻");
+    let time = show_duration(repair.duration_ms);
+    let name = match turn {
+        Turn::Repair => "fix",
+        Turn::Review => "review",
     };
-    let mut text = format!("  {sign} {name}: changed {changed} ({how}, {time})\n");
-    text.push_str(&leaked(repair.leaked));
-    if let Some(log) = &repair.log {
-        let log = paint(color, Tone::Faint, &visible(log));
-        text.push_str(&format!("    {log}\n"));
-    }
-    text
+    let log = |log: &String| paint(color, Tone::Faint, &visible(log));
+    let log = framed("    ", repair.log.as_ref().map(log), "\n");
+    let left = leaked(repair.leaked);
+    format!("  {sign} {name}: changed {changed} ({how}, {time})\n{left}{log}")
 }
 
 /// The answer.

@@ -3,11 +3,9 @@
 use super::document::{Figures, TimelineDocument};
 use crate::command::answer::*;
 use crate::history::{fit, headline};
-use crate::render::style::{Tone, count, duration, mark, marked, paint};
-use vplan_base::word::framed;
+use crate::render::style::{mark, marked};
 use vplan_run::event::Interrupt;
 use vplan_run::journal::JournalEntry;
-use vplan_run::verdict::Verdict;
 
 pub(super) fn page(document: &TimelineDocument, terminal: &Terminal) -> String {
     let color = terminal.color;

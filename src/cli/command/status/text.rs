@@ -3,13 +3,10 @@
 use crate::command::answer::*;
 use crate::history::headline;
 use crate::render;
-use crate::render::style::{Tone, paint};
-use vplan_base::word::{framed, text_if};
 use vplan_engine::tree_status::TreeStatus;
 use vplan_plan::caveat::Caveat;
 use vplan_run::ended::VerifiedAnswer;
-use vplan_run::past::{Summary, short};
-use vplan_run::report::Report;
+use vplan_run::past::Summary;
 use vplan_runner::tree::Present;
 use vplan_store::history::History;
 
@@ -56,10 +53,10 @@ fn answer(standing: &TreeStatus, finished: Option<&Summary>) -> String {
         (VerifiedAnswer::Verified, Some(by)) if finished.is_some_and(|run| run.run_id == *by) => {
             "  the work tree is the one that was verified\n".to_owned()
         }
-        (VerifiedAnswer::Verified, Some(by)) => format!(
-            "  the work tree is the one that the run {} verified\n",
-            short(by)
-        ),
+        (VerifiedAnswer::Verified, Some(by)) => {
+            let run = short(by);
+            format!("  the work tree is the one that the run {run} verified\n")
+        }
         (VerifiedAnswer::NotVerified, _) => format!("  not verified: {why}\n"),
         (VerifiedAnswer::Unknown, _) => format!("  unknown: {why}\n"),
     }

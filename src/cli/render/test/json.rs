@@ -5,9 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use vplan_base::canon::Digest;
-use vplan_plan::expectation::Verdict;
 use vplan_plan::expectation::coverage::{self, Item};
-use vplan_plan::expectation::{self, DifferenceKind};
+use vplan_plan::expectation::{self, DifferenceKind, Verdict};
 
 /// The tests of a contract, and what came of them.
 #[serde_with::skip_serializing_none]

@@ -1,13 +1,11 @@
 //! Renders the results of a contract's tests as JUnit XML.
 
-use super::plan_of;
-use super::{Results, describe};
+use super::{Results, describe, plan_of};
 use crate::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
 use vplan_base::source::Source;
 use vplan_base::span::SourceId;
 use vplan_contract::expect::Expect;
-use vplan_plan::expectation::Difference;
-use vplan_plan::expectation::Verdict;
+use vplan_plan::expectation::{Difference, Verdict};
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.

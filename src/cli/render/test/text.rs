@@ -1,19 +1,15 @@
 //! Renders the results of a contract's tests for people: a line a test, and for a failure the
 //! expected next to the actual.
 
-use super::plan_of;
-use super::{Results, describe};
+use super::{Results, describe, plan_of};
 use crate::render::diagnostic::diagnostics;
-use crate::render::style::widest;
-use crate::render::style::{Tone, count, cut, paint};
+use crate::render::style::{Tone, count, cut, paint, widest};
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::span::Place;
-use vplan_base::word::text_if;
-use vplan_base::word::visible;
+use vplan_base::word::{text_if, visible};
 use vplan_contract::expect::{Assertion, AssertionKind, Expect};
 use vplan_plan::expectation::alignment::align;
-use vplan_plan::expectation::coverage::Count;
-use vplan_plan::expectation::coverage::ItemKind;
+use vplan_plan::expectation::coverage::{Count, ItemKind};
 use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 
 /// An assertion does not hold.
