@@ -17,7 +17,7 @@ use std::io;
 use std::sync::Arc;
 use vplan_base::jobs::Jobs;
 use vplan_contract::{BUILT_IN_ROLES, Contract};
-use vplan_front::std::SHIPPED;
+use vplan_front::std::{SHIPPED, Shipped};
 use vplan_os::completing::{Question, VARIABLE};
 use vplan_repo::load;
 use vplan_run::past::short;
@@ -231,10 +231,11 @@ impl Place {
                 plain(topics.iter().copied()).chain(others).collect()
             }
             Source::Command => commands().collect(),
-            Source::Std => SHIPPED
-                .iter()
-                .map(|std| told(format!("{}@{}", std.name, std.version), std.description()))
-                .collect(),
+            Source::Std => {
+                let name = |std: &Shipped| format!("{}@{}", std.name, std.version);
+                let all = SHIPPED.iter();
+                all.map(|std| told(name(std), std.description())).collect()
+            }
             Source::Document => plain(schema::names()).collect(),
             Source::Jobs => plain([Jobs::AUTO]).collect(),
             Source::Path => Vec::new(),
@@ -252,11 +253,11 @@ impl Place {
             return Vec::new();
         };
         let checks = contract.checks.iter();
-        let all = checks
+        let tags = checks
             .clone()
             .filter(|_| tags)
             .flat_map(|check| &check.tags);
-        let tags: BTreeSet<&String> = all.collect();
+        let tags: BTreeSet<&String> = tags.collect();
         let tags = tags
             .into_iter()
             .map(|tag| told(format!("tag:{tag}"), "tag"));
@@ -297,11 +298,14 @@ fn told(name: String, help: &str) -> CompletionCandidate {
 }
 
 fn commands() -> impl Iterator<Item = CompletionCandidate> {
-    let names: Vec<String> = CommandLine::command()
+    let all = CommandLine::command();
+    let names = all
         .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    names.into_iter().map(CompletionCandidate::new)
+        .map(|command| command.get_name().to_owned());
+    names
+        .collect::<Vec<String>>()
+        .into_iter()
+        .map(CompletionCandidate::new)
 }
 
 /// Whether a shell reads a candidate as one word that means itself: it puts it into a command line

@@ -106,10 +106,9 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
         0 => "no step".to_owned(),
         all => format!("{} of {} passed", run.passed, count(all, "step")),
     };
-    let narrowed = if run.coverage == Some(vplan_plan::Coverage::Narrowed) {
-        ", narrowed coverage"
-    } else {
-        ""
+    let narrowed = match run.coverage {
+        Some(vplan_plan::Coverage::Narrowed) => ", narrowed coverage",
+        _ => "",
     };
     let time = duration(run.duration_ms);
     let (mark, word) = (mark(run, color), paint(color, tone, &word));
@@ -130,8 +129,8 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
 
 /// A text of one line that fits behind so many columns.
 pub fn fit(text: &str, columns: Option<usize>, used: usize) -> String {
-    columns.map_or_else(
-        || text.to_owned(),
-        |columns| cut(text, columns.saturating_sub(used).max(10)),
-    )
+    match columns {
+        Some(columns) => cut(text, columns.saturating_sub(used).max(10)),
+        None => text.to_owned(),
+    }
 }

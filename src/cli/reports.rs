@@ -75,7 +75,6 @@ impl Reports {
         for (output, file) in self.files() {
             let Some(file) = file else { continue };
             let flag = output.flag;
-            let name = visible_path(file);
             if let Some(holder) = stdout.filter(|_| file == Path::new("-")) {
                 let message =
                     format!("standard output is taken by `{holder}`, so `{flag} -` has no place");
@@ -83,6 +82,7 @@ impl Reports {
             }
             output.check(file, self.force, "vplan::usage::report")?;
             if let Some((other, _)) = taken.iter().find(|(_, path)| *path == file) {
+                let name = visible_path(file);
                 return wrong(format!(
                     "`{other}` and `{flag}` cannot both write to `{name}`"
                 ));
@@ -113,7 +113,13 @@ impl Reports {
         if let Some((path, error)) = events {
             failed("the events", path, &error);
         }
-        let publish = |output, path, text: &str| self.publish(output, path, text, terminal);
+        let publish = |output: Output, path: &Path, text: &str| match path == Path::new("-") {
+            true => {
+                terminal.print(text);
+                Ok(())
+            }
+            false => output.write(path, text, self.force),
+        };
         if let Some(path) = &self.junit
             && let Err(error) = publish(JUNIT, path, &junit::run(report, plan))
         {
@@ -142,24 +148,9 @@ impl Reports {
                 terminal.note(&format!("  ! the step summary was not written: {why}\n"));
             }
         }
-        if complete || report.exit_code != Exit::Success.code() {
-            report.exit_code
-        } else {
-            Exit::Internal.code()
+        match report.exit_code {
+            0 if !complete => Exit::Internal.code(),
+            code => code,
         }
-    }
-
-    fn publish(
-        &self,
-        output: Output,
-        path: &Path,
-        text: &str,
-        terminal: &Terminal,
-    ) -> io::Result<()> {
-        if path == Path::new("-") {
-            terminal.print(text);
-            return Ok(());
-        }
-        output.write(path, text, self.force)
     }
 }

@@ -37,11 +37,11 @@ impl Request {
 
     /// Returns the kinds of findings that `--deny` refuses; only a run that observes has any.
     fn denied_findings(&self, observes: bool) -> Result<Vec<FindingKind>, Failure> {
-        let kinds = self.deny.iter().filter_map(|deny| match deny {
+        let kind = |deny: &Deny| match deny {
             Deny::Finding(kind) => Some(*kind),
             Deny::Step(_) => None,
-        });
-        let kinds: Vec<_> = kinds.collect();
+        };
+        let kinds: Vec<_> = self.deny.iter().filter_map(kind).collect();
         match kinds.first() {
             Some(kind) if !observes => {
                 let message = format!("`--deny {kind}` is about what steps are seen to do");
@@ -146,17 +146,14 @@ impl Saved {
     /// Checks that what is about a plan file names one.
     fn fits(&self) -> Result<(), Failure> {
         // With a flag of the request beside it, clap forgets that it asked for `--plan`.
-        if self.plan.is_none() && (self.allow_drift || self.plan_as_is) {
-            let flag = if self.allow_drift {
-                "--allow-drift"
-            } else {
-                "--plan-as-is"
-            };
-            let message = format!("`{flag}` is about a plan file");
-            let failure = Failure::usage("vplan::usage::plan", message);
-            return Err(failure.help("name it with `--plan FILE`"));
-        }
-        Ok(())
+        let flag = match (&self.plan, self.allow_drift, self.plan_as_is) {
+            (None, true, _) => "--allow-drift",
+            (None, _, true) => "--plan-as-is",
+            _ => return Ok(()),
+        };
+        let message = format!("`{flag}` is about a plan file");
+        let failure = Failure::usage("vplan::usage::plan", message);
+        Err(failure.help("name it with `--plan FILE`"))
     }
 }
 
@@ -173,6 +170,8 @@ impl Run {
         let deny_findings = self.request.denied_findings(self.observe)?;
         let mut plan = self.request.plan_request()?;
         plan.request.names = self.names.iter().map(|name| selector(name)).collect();
+        let division = self.saved.division.as_deref().map(read_division);
+        let division = division.transpose()?;
         Ok(VerifyRequest {
             observe: self.observe,
             deny_findings,
@@ -184,9 +183,7 @@ impl Run {
             }),
             expect_digest: self.saved.expect_digest.clone(),
             shard: self.saved.shard,
-            division: (self.saved.division.as_deref())
-                .map(read_division)
-                .transpose()?,
+            division,
             allow_contract_change: self.allow_contract_change.clone(),
             subject: self.round.subject.clone(),
             status: self.round.status,
@@ -226,10 +223,8 @@ impl Run {
 
 /// Reads the commands of `--command`.
 pub(crate) fn commands(texts: &[OsString]) -> Result<Vec<CommandRequest>, Failure> {
-    texts
-        .iter()
-        .map(|text| command_request("--command", command_text(text)?))
-        .collect()
+    let read = |text: &OsString| command_request("--command", command_text(text)?);
+    texts.iter().map(read).collect()
 }
 
 /// The revision that `--base` names.

@@ -61,10 +61,8 @@ impl SourceExcerpt {
     fn clamp(&self, start: usize, length: usize) -> (usize, usize) {
         let start = self.text.floor_char_boundary(start);
         let end = start.saturating_add(length.min(self.room));
-        (
-            start,
-            self.text.floor_char_boundary(end).saturating_sub(start),
-        )
+        let end = self.text.floor_char_boundary(end);
+        (start, end.saturating_sub(start))
     }
 }
 
@@ -76,10 +74,8 @@ impl SourceCode for SourceExcerpt {
         _after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let (start, end) = (span.offset(), span.offset() + span.len());
-        let (first, last) = (
-            self.line(start),
-            self.line(end.saturating_sub(1).max(start)),
-        );
+        let first = self.line(start);
+        let last = self.line(end.saturating_sub(1).max(start));
         let line_start = self.lines.get(first).copied().unwrap_or(0);
         let next = self.lines.get(last + 1);
         let line_end = next.map_or(self.text.len(), |next| next - 1);
@@ -177,10 +173,9 @@ fn inert(text: &str) -> String {
 }
 
 fn handler(color: bool, width: usize) -> GraphicalReportHandler {
-    let theme = if color {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
+    let theme = match color {
+        true => GraphicalTheme::unicode(),
+        false => GraphicalTheme::unicode_nocolor(),
     };
     GraphicalReportHandler::new_themed(theme)
         .with_width(width)
@@ -233,10 +228,9 @@ pub fn failure(failure: &Failure, color: bool, width: usize) -> String {
     if let Some((sources, list)) = failure.diagnostics.as_deref() {
         out.push_str(&diagnostics(sources, list, color, width));
     }
-    let (bold, red, cyan, plain) = if color {
-        ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m")
-    } else {
-        ("", "", "", "")
+    let (bold, red, cyan, plain) = match color {
+        true => ("\x1b[1m", "\x1b[31m", "\x1b[36m", "\x1b[0m"),
+        false => ("", "", "", ""),
     };
     let (code, message) = (&failure.code, inert(&failure.message));
     out.push_str(&format!("{bold}{red}error[{code}]{plain}: {message}\n"));

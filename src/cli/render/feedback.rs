@@ -70,11 +70,8 @@ impl Form for Text {
 
     fn block(&self, foreign: &str) -> String {
         let foreign = inert(foreign.as_bytes());
-        foreign
-            .trim_end()
-            .lines()
-            .map(|line| format!("  │ {line}").trim_end().to_owned() + "\n")
-            .collect()
+        let line = |line| format!("  │ {line}").trim_end().to_owned() + "\n";
+        foreign.trim_end().lines().map(line).collect()
     }
 }
 
@@ -92,17 +89,11 @@ impl Form for Markdown {
 
     fn own(&self, words: &str) -> String {
         // Nothing that these characters can write is a link, a mention, or HTML.
-        let plain = |c: char| {
-            c.is_ascii_lowercase()
-                || matches!(
-                    c,
-                    ' ' | ',' | ';' | '\'' | '(' | ')' | '-' | '`' | '0'..='9'
-                )
-        };
-        if words.chars().all(plain) {
-            words.to_owned()
-        } else {
-            code(words)
+        let plain =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || " ,;'()-`".contains(c);
+        match words.chars().all(plain) {
+            true => words.to_owned(),
+            false => code(words),
         }
     }
 
@@ -125,11 +116,8 @@ pub fn code(foreign: &str) -> String {
     }
     // What begins or ends in a backtick, or would lose a space at both ends, is set off by one.
     let fence = "`".repeat(longest_run(&shown) + 1);
-    let gap = if shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']) {
-        " "
-    } else {
-        ""
-    };
+    let is_tight = shown.starts_with(['`', ' ']) || shown.ends_with(['`', ' ']);
+    let gap = if is_tight { " " } else { "" };
     format!("{fence}{gap}{shown}{gap}{fence}")
 }
 
@@ -153,11 +141,10 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
         0 => "no retry".to_owned(),
         n => count(n, "retry"),
     };
+    let attempt = feedback.attempt_number;
     // Without a subject or a loop no round is counted, unless the caller counts them.
-    let is_counted = feedback.rounds_counted || feedback.attempt_number > 1;
-    let rounds = text_if(is_counted, || {
-        format!(" (attempt {}, {left} left)", feedback.attempt_number)
-    });
+    let is_counted = feedback.rounds_counted || attempt > 1;
+    let rounds = text_if(is_counted, || format!(" (attempt {attempt}, {left} left)"));
     let mut out = form.heading(2, &format!("Verification failed{rounds}"));
     if feedback.failing.len() > 1 {
         let names: Vec<String> = feedback.failing.iter().map(|id| form.inline(id)).collect();
@@ -242,9 +229,8 @@ fn others(feedback: &Feedback, form: &dyn Form) -> String {
     if hidden > 0 {
         out.push_str(&form.heading(3, "Other failures"));
         let way = form.inline("vplan feedback --check NAME");
-        let ways =
-            format!("details of {hidden} more are not shown: {way} has those of the check `NAME`");
-        out.push_str(&form.item(&ways));
+        let ways = format!("{way} has those of the check `NAME`");
+        out.push_str(&form.item(&format!("details of {hidden} more are not shown: {ways}")));
     }
     out
 }
@@ -280,14 +266,10 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
     }
     let status = status.filter(|_| check.reason != Some(Cause::Policy));
     let code = check.failure_code.as_deref();
-    let what: Vec<String> = [
-        status.map(|s| s.name().replace('_', " ")),
-        (!check.detail.is_empty()).then(|| form.inline(&check.detail)),
-        code.map(|code| format!("({})", form.inline(code))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut what = Vec::new();
+    what.extend(status.map(|s| s.name().replace('_', " ")));
+    what.extend((!check.detail.is_empty()).then(|| form.inline(&check.detail)));
+    what.extend(code.map(|code| format!("({})", form.inline(code))));
     lines.push(format!("what happened: {}", what.join(" ")));
     let mut counts = Vec::new();
     counts.extend(check.tests.map(|tests| tests.to_string()));
@@ -303,18 +285,14 @@ fn summary(check: &FailedCheck, status: Option<Status>, run: &str, form: &dyn Fo
         lines.push(format!("what to do: {}", form.own(&check.suggestion)));
     }
     if let Some(log) = &check.log {
-        let log = match run {
-            "" => log.clone(),
-            run => format!("{run}/{log}"),
-        };
-        let log = form.inline(&log);
+        let folder = text_if(!run.is_empty(), || format!("{run}/"));
+        let log = form.inline(&format!("{folder}{log}"));
         lines.push(format!("whole output, in the folder of runs: {log}"));
     }
     if check.cut {
-        let more = if check.id.is_empty() {
-            "`vplan feedback` says more"
-        } else {
-            "`vplan feedback --check NAME` and the whole output say more"
+        let more = match check.id.as_str() {
+            "" => "`vplan feedback` says more",
+            _ => "`vplan feedback --check NAME` and the whole output say more",
         };
         lines.push(format!("shortened: {more}"));
     }

@@ -1,6 +1,7 @@
 //! Collects the findings of a run with their places in the repository, for annotations of a
 //! pipeline and SARIF.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::inert::inert;
 use vplan_base::path::RepoPath;
@@ -53,16 +54,17 @@ pub fn issues(report: &Report, plan: &Plan, root: Option<&Path>) -> Vec<Issue> {
             List::Allow => "the contract's scope does not allow to change this file",
             List::Deny => "the contract's scope denies to change this file",
         };
+        let spot = Spot {
+            column: None,
+            line: None,
+            path: path.clone(),
+        };
         let issue = Issue {
             code: None,
             known: false,
             level: Level::Error,
             message: why.to_owned(),
-            spot: Some(Spot {
-                column: None,
-                line: None,
-                path: path.clone(),
-            }),
+            spot: Some(spot),
             step: FailureCode::PolicyViolation.to_string(),
             title: "outside the scope".to_owned(),
         };
@@ -175,19 +177,20 @@ fn spot(
     root: Option<&Path>,
 ) -> Option<Spot> {
     let name = file.strip_prefix("file://").unwrap_or(file);
+    let is_absolute = name.starts_with('/');
     let inside = match root {
-        Some(root) if name.starts_with('/') => std::os::unix::ffi::OsStrExt::as_bytes(
-            Path::new(name).strip_prefix(root).ok()?.as_os_str(),
-        ),
-        _ if name.starts_with('/') => return None,
-        _ => name.as_bytes(),
-    };
-    let from_dir = if name.starts_with('/') {
-        RepoPath::parse(inside)
-    } else {
-        step.dir.join(inside)
+        _ if !is_absolute => name.as_bytes(),
+        root => Path::new(name)
+            .strip_prefix(root?)
+            .ok()?
+            .as_os_str()
+            .as_bytes(),
     };
     let from_root = RepoPath::parse(inside);
+    let from_dir = match is_absolute {
+        true => from_root.clone(),
+        false => step.dir.join(inside),
+    };
     let is_there = |path: &RepoPath| root.is_some_and(|root| root.join(path.to_os()).is_file());
     let path = match (from_dir, from_root) {
         (Ok(here), Ok(above)) if !is_there(&here) && is_there(&above) => above,

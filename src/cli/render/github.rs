@@ -43,10 +43,9 @@ pub fn annotations(report: &Report, plan: &Plan, root: Option<&Path>, prefix: &P
         }
     }
     if !hidden.is_empty() {
-        let hidden = hidden.join(" and ");
-        let message =
-            format!("{hidden} not shown as annotations; the log and the summary have more");
-        out.push_str(&format!("::notice title=vplan::{}\n", data(&message)));
+        let what = "not shown as annotations; the log and the summary have more";
+        let message = data(&format!("{} {what}", hidden.join(" and ")));
+        out.push_str(&format!("::notice title=vplan::{message}\n"));
     }
     out
 }

@@ -148,9 +148,7 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
         text(&record.project),
         text(verdict)
     );
-    if let Some(reason) = &report.reason {
-        let _ = writeln!(out, "<p class=\"reason\">{}</p>", text(reason));
-    }
+    paragraph(out, "reason", report.reason.as_ref());
     let passed = report.steps.iter().filter(|s| s.status.is_pass()).count();
     let coverage = match report.coverage {
         Coverage::Full => "full",
@@ -158,28 +156,24 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
     };
     let changed = plan.request.changed.files().len();
     // Without a subject or a loop no round is counted, unless the caller counts them.
-    let rounds = report.no_change.is_some() || report.attempt > 1;
-    let rounds = rounds.then(|| {
-        let rounds = format!("{}, {} left", report.attempt, report.retries_remaining);
-        ("attempt", rounds)
-    });
-    let mut facts: Vec<(&str, String)> = vec![
-        (
-            "steps",
-            format!("{passed} of {} passed", report.steps.len()),
-        ),
-        ("coverage", coverage.to_owned()),
-        ("time", duration(report.duration_ms)),
-        ("exit code", report.exit_code.to_string()),
-        ("changed", count(changed, "file")),
-    ];
-    facts.extend(rounds);
-    facts.extend(record.started_at.as_deref().map(|at| ("started", when(at))));
+    let (steps, attempt) = (report.steps.len(), report.attempt);
+    let rounds = report.no_change.is_some() || attempt > 1;
+    let rounds = rounds.then(|| format!("{attempt}, {} left", report.retries_remaining));
     let contract = plan.contract.as_ref();
-    facts.extend(contract.map(|c| ("contract", c.path.to_string())));
     out.push_str("<dl>\n");
-    for (name, value) in facts {
-        let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
+    for (name, value) in [
+        ("steps", Some(format!("{passed} of {steps} passed"))),
+        ("coverage", Some(coverage.to_owned())),
+        ("time", Some(duration(report.duration_ms))),
+        ("exit code", Some(report.exit_code.to_string())),
+        ("changed", Some(count(changed, "file"))),
+        ("attempt", rounds),
+        ("started", record.started_at.as_deref().map(when)),
+        ("contract", contract.map(|c| c.path.clone())),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
+        }
     }
     digests(out, report);
     out.push_str("</dl>\n</header>\n");
@@ -188,23 +182,26 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
 /// What tells a run from others: short, and whole on demand.
 fn digests(out: &mut String, report: &Report) {
     let digest = report.plan_digest.as_ref().map(ToString::to_string);
+    let run = past::short(&report.run_id);
     for (name, value, short) in [
-        (
-            "run",
-            Some(report.run_id.clone()),
-            past::short(&report.run_id),
-        ),
-        ("plan", digest.clone(), folded(digest.as_deref())),
-        ("tree", report.tree.clone(), folded(report.tree.as_deref())),
+        ("run", Some(&report.run_id), run),
+        ("plan", digest.as_ref(), folded(digest.as_deref())),
+        ("tree", report.tree.as_ref(), folded(report.tree.as_deref())),
     ] {
         if let Some(value) = value {
+            let (short, value) = (text(short), text(value));
             let _ = writeln!(
                 out,
-                "<div><dt>{name}</dt><dd><details class=\"fold\"><summary><code>{}…</code></summary><code>{}</code></details></dd></div>",
-                text(short),
-                text(&value)
+                "<div><dt>{name}</dt><dd><details class=\"fold\"><summary><code>{short}…</code></summary><code>{value}</code></details></dd></div>"
             );
         }
+    }
+}
+
+/// Writes a paragraph of a class, if there is one.
+fn paragraph<T: AsRef<str>>(out: &mut String, class: &str, what: Option<T>) {
+    if let Some(what) = what {
+        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", text(what.as_ref()));
     }
 }
 
@@ -222,7 +219,7 @@ fn notes(out: &mut String, report: &Report) {
     let refusals = report.refusals.iter();
     let refusals = refusals.map(|r| format!("{} was not applied: {}", r.recovery_rule, r.reason));
     for line in caveats.chain(notes).chain(refusals) {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(&line));
+        paragraph(out, "note", Some(line));
     }
 }
 
@@ -274,19 +271,16 @@ fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
 fn bar(out: &mut String, one: &Try, whole: u64) {
     let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
     let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
-    let took = one.to.map_or("no end".to_owned(), |to| {
-        duration(to.saturating_sub(one.from))
-    });
+    let took = one.to.map(|to| duration(to.saturating_sub(one.from)));
+    let took = took.unwrap_or("no end".to_owned());
     let end = one.status.map_or("interrupted", Status::name);
-    let title = format!("try {}: {took}, {end}", one.attempt);
+    let title = text(&format!("try {}: {took}, {end}", one.attempt));
     // Short ones stay visible.
     let width = to.saturating_sub(from).max(40);
+    let (tone, x) = (tone(one.status), from.min(10_000 - 40));
     let _ = write!(
         out,
-        "<rect class=\"{}\" x=\"{}\" y=\"1\" width=\"{width}\" height=\"8\"><title>{}</title></rect>",
-        tone(one.status),
-        from.min(10_000 - 40),
-        text(&title)
+        "<rect class=\"{tone}\" x=\"{x}\" y=\"1\" width=\"{width}\" height=\"8\"><title>{title}</title></rect>"
     );
 }
 
@@ -303,12 +297,11 @@ fn rewrites(out: &mut String, report: &Report) {
     }
     let _ = write!(out, "<section>\n<h2>repairs of the plan</h2>\n");
     for rewrite in &report.rewrites {
+        let (rule, reason) = (text(&rewrite.recovery_rule), text(&rewrite.reason));
+        let verifies = verifies(rewrite);
         let _ = writeln!(
             out,
-            "<h3>{} <small>{}</small></h3><p>{}</p>",
-            text(&rewrite.recovery_rule),
-            verifies(rewrite),
-            text(&rewrite.reason)
+            "<h3>{rule} <small>{verifies}</small></h3><p>{reason}</p>"
         );
         if let Some(evidence) = &rewrite.evidence {
             let _ = writeln!(out, "<p>because: <code>{}</code></p>", text(evidence));
@@ -392,7 +385,7 @@ fn step(
         let _ = writeln!(out, "<blockquote>{}</blockquote>", lines(reasoning));
     }
     for problem in &record.problems {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", text(problem));
+        paragraph(out, "note", Some(problem));
     }
     findings(out, record);
     let tests = record.news_first().1;
@@ -409,11 +402,10 @@ fn step(
 
 /// The entry of a step in the plan.
 fn planned(out: &mut String, step: &Step) {
+    let (settings, command) = (text(&settings(step).join(", ")), text(&command_line(step)));
     let _ = writeln!(
         out,
-        "<p class=\"faint\">{} · <code>{}</code></p>",
-        text(&settings(step).join(", ")),
-        text(&command_line(step))
+        "<p class=\"faint\">{settings} · <code>{command}</code></p>"
     );
     let reason = |r| format!("<li>{}</li>", text(&sentence(r, FILES)));
     let reasons: String = step.reasons.iter().map(reason).collect();
@@ -425,11 +417,9 @@ fn planned(out: &mut String, step: &Step) {
 /// The end of a step.
 fn facts(out: &mut String, record: &StepRecord) {
     let mut facts: Vec<String> = Vec::new();
-    facts.extend(record.tests.map(|t| {
-        format!(
-            "{} tests passed, {} failed, {} skipped",
-            t.passed, t.failed, t.skipped
-        )
+    let tests = record.tests.map(|t| (t.passed, t.failed, t.skipped));
+    facts.extend(tests.map(|(passed, failed, skipped)| {
+        format!("{passed} tests passed, {failed} failed, {skipped} skipped")
     }));
     facts.extend(record.errors.map(|n| count(n, "error")));
     facts.extend(record.warnings.map(|n| count(n, "warning")));
@@ -490,35 +480,30 @@ fn rest(out: &mut String, all: usize, listed: usize, word: &str) {
 }
 
 fn place(finding: &Finding) -> String {
-    let (line, column) = (
-        framed(":", finding.line, ""),
-        framed(":", finding.column, ""),
-    );
-    format!("{}{line}{column}", finding.file.as_deref().unwrap_or(""))
+    let file = finding.file.as_deref().unwrap_or("");
+    let line = framed(":", finding.line, "");
+    format!("{file}{line}{}", framed(":", finding.column, ""))
 }
 
 /// The output of a step: as much as its log has, or as its record has.
 fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) {
-    match log {
-        Some(log) => {
+    if let Some(log) = log {
+        let _ = writeln!(
+            out,
+            "<details class=\"log\"{open}><summary>output</summary><pre tabindex=\"0\">{log}</pre></details>"
+        );
+        return;
+    }
+    for (name, tail) in [
+        ("standard output", &record.stdout_tail),
+        ("standard error", &record.stderr_tail),
+    ] {
+        if !tail.trim().is_empty() {
+            let tail = lines(tail);
             let _ = writeln!(
                 out,
-                "<details class=\"log\"{open}><summary>output</summary><pre tabindex=\"0\">{log}</pre></details>"
+                "<h3>{name}, its end</h3><pre tabindex=\"0\">{tail}</pre>"
             );
-        }
-        None => {
-            for (name, tail) in [
-                ("standard output", &record.stdout_tail),
-                ("standard error", &record.stderr_tail),
-            ] {
-                if !tail.trim().is_empty() {
-                    let _ = writeln!(
-                        out,
-                        "<h3>{name}, its end</h3><pre tabindex=\"0\">{}</pre>",
-                        lines(tail)
-                    );
-                }
-            }
         }
     }
 }
@@ -530,11 +515,10 @@ fn left_out(out: &mut String, report: &Report) {
     let _ = write!(out, "<section>\n<h2>left out</h2>\n<ul class=\"left\">\n");
     for omitted in &report.omitted {
         let class = if omitted.narrows { "warn id" } else { "id" };
+        let (id, why) = (text(&omitted.id), text(&omission(omitted)));
         let _ = writeln!(
             out,
-            "<li data-kind=\"out\"><b class=\"{class}\">{}</b> {}</li>",
-            text(&omitted.id),
-            text(&omission(omitted))
+            "<li data-kind=\"out\"><b class=\"{class}\">{id}</b> {why}</li>"
         );
     }
     out.push_str("</ul>\n</section>\n");

@@ -228,16 +228,16 @@ pub fn run(report: &Report, plan: &Plan) -> String {
             ..Case::default()
         });
     }
-    let digest = report.plan_digest.as_ref();
-    let digest = digest.map(|d| ("planDigest", d.to_string()));
-    let properties = [
+    let mut properties = vec![
         ("runId", report.run_id.clone()),
         ("verdict", report.verdict.name().to_owned()),
     ];
+    let digest = report.plan_digest.as_ref();
+    properties.extend(digest.map(|d| ("planDigest", d.to_string())));
     let mut suites = vec![Suite {
         cases,
         name: "vplan run".to_owned(),
-        properties: properties.into_iter().chain(digest).collect(),
+        properties,
         time_ms: Some(report.duration_ms),
     }];
     suites.extend(pairs().filter_map(|(step, record)| of_tests(step, record)));
@@ -280,11 +280,12 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
         file,
         name: record.id.clone(),
         stderr: bounded(&record.stderr_tail),
-        stdout: if record.reason == Some(Cause::Known) {
-            let known = record.detail.as_deref().unwrap_or_default();
-            bounded(&format!("{known}\n{}", record.stdout_tail))
-        } else {
-            bounded(&record.stdout_tail)
+        stdout: match (record.reason, &record.detail) {
+            (Some(Cause::Known), known) => {
+                let known = known.as_deref().unwrap_or_default();
+                bounded(&format!("{known}\n{}", record.stdout_tail))
+            }
+            _ => bounded(&record.stdout_tail),
         },
         time_ms: (record.tries > 0).then_some(record.duration_ms),
     }
@@ -305,20 +306,20 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
     let behind = record.diagnostics.len();
     let case = |(at, test): (usize, &FailedTest)| {
         let is_known = (record.identities.get(behind + at)).is_some_and(|i| i.known);
-        let message = test.message.as_deref().unwrap_or_default();
-        let mut lines = message.lines().map(str::trim);
+        let body = test.message.as_deref().unwrap_or_default();
+        let mut lines = body.lines().map(str::trim);
         let first = lines.find(|line| !line.is_empty()).unwrap_or("failed");
-        let fault = JunitFailure {
-            body: bounded(message),
-            kind: "failed".to_owned(),
-            message: visible(first),
-        };
+        let message = visible(first);
         let end = if is_known {
-            End::Skipped(Some(format!("known to fail: {}", fault.message)))
+            End::Skipped(Some(format!("known to fail: {message}")))
         } else if step.severity == Severity::Warning {
-            End::Skipped(Some(format!("failed as a warning: {}", fault.message)))
+            End::Skipped(Some(format!("failed as a warning: {message}")))
         } else {
-            End::Failed(fault)
+            End::Failed(JunitFailure {
+                body: bounded(body),
+                kind: "failed".to_owned(),
+                message,
+            })
         };
         Case {
             class: record.id.clone(),
@@ -330,12 +331,8 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
         }
     };
     let counts = record.tests.map(|t| {
-        let counts = [
-            ("passed", t.passed),
-            ("failed", t.failed),
-            ("skipped", t.skipped),
-        ];
-        counts.map(|(name, number)| (name, number.to_string()))
+        let names = ["passed", "failed", "skipped"].into_iter();
+        names.zip([t.passed, t.failed, t.skipped].map(|n| n.to_string()))
     });
     Some(Suite {
         cases: record.failed_tests.iter().enumerate().map(case).collect(),

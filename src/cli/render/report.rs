@@ -62,9 +62,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     let plain = report.steps.iter().filter(|s| is_plain(s)).count();
     if plain > 0 {
         let (sign, steps) = (paint(color, Tone::Good, "✓"), count(plain, "step"));
-        out.push_str(&format!(
-            "  {sign} {steps} passed; `--format json` lists them\n"
-        ));
+        out += &format!("  {sign} {steps} passed; `--format json` lists them\n");
     }
     for note in &report.notes {
         out.push_str(&marked(color, Tone::Warn, "!", &note.message));
@@ -109,11 +107,8 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
         paint(color, Tone::Warn, "↻"),
         paint(color, Tone::Strong, &head),
     );
-    let evidence = framed(
-        "    because: ",
-        rewrite.evidence.as_ref().map(visible),
-        "\n",
-    );
+    let evidence = rewrite.evidence.as_ref().map(visible);
+    let evidence = framed("    because: ", evidence, "\n");
     let mut out = format!("  {sign} {head} ({coverage})\n{evidence}");
     let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
     for (sign, tone, from, to) in [
@@ -153,17 +148,13 @@ impl Rows {
     pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
         let width = widest(plan.steps.iter().map(|s| visible(&s.id)))
             .min(columns.map_or(40, |columns| (columns * 2 / 5).clamp(12, 40)));
-        let room = columns.map_or(100, |columns| columns.saturating_sub(width + BESIDE).max(8));
-        let warnings = plan
-            .steps
-            .iter()
-            .filter(|s| s.severity == Severity::Warning);
-        let warnings = warnings.map(|s| s.id.clone()).collect();
+        let warnings = plan.steps.iter();
+        let warnings = warnings.filter(|s| s.severity == Severity::Warning);
         Self {
             color,
             width,
-            room,
-            warnings,
+            room: columns.map_or(100, |columns| columns.saturating_sub(width + BESIDE).max(8)),
+            warnings: warnings.map(|s| s.id.clone()).collect(),
         }
     }
 
@@ -239,10 +230,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
     let mut out = format!("\n{mark} {title}\n  {detail}{code}\n");
     out.push_str(&failures_and_findings(step, color));
     let ends = match &step.evidence {
-        Some(evidence) => [
-            Excerpt::of(&evidence.stdout, 2048),
-            Excerpt::of(&evidence.stderr, 2048),
-        ],
+        Some(evidence) => [&evidence.stdout, &evidence.stderr].map(|t| Excerpt::of(t, 2048)),
         None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt {
             head: t.clone(),
             ..Excerpt::default()
@@ -252,12 +240,8 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
         out.push_str(&block(name, excerpt, color));
     }
     if let (Some(log), Some(records)) = (&step.log, records) {
-        let whole = paint(
-            color,
-            Tone::Faint,
-            &format!("whole output: {records}/{log}"),
-        );
-        out.push_str(&format!("  {whole}\n"));
+        let whole = format!("whole output: {records}/{log}");
+        out += &format!("  {}\n", paint(color, Tone::Faint, &whole));
     }
     let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
     if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
@@ -288,9 +272,7 @@ fn unread(report: &Report, color: bool) -> String {
     }
     if parts.len() > FOUND {
         let more = parts.len() - FOUND;
-        out.push_str(&format!(
-            "  {sign} not all output was read of {more} more\n"
-        ));
+        out += &format!("  {sign} not all output was read of {more} more\n");
     }
     let ids: Vec<String> = whole.iter().map(|s| visible(&s.id)).collect();
     if ids.is_empty() {
@@ -329,11 +311,8 @@ pub fn confined(sandbox: &Confined) -> String {
         let words: Vec<&str> = guarantees.iter().map(|g| g.name()).collect();
         (!words.is_empty()).then(|| format!("; {called} {}", words.join(", ")))
     };
-    let parts = [
-        list("held:", &sandbox.reached),
-        list("not held:", &sandbox.missing),
-    ];
-    asked + &parts.into_iter().flatten().collect::<String>()
+    let held = list("held:", &sandbox.reached).unwrap_or_default();
+    asked + &held + &list("not held:", &sandbox.missing).unwrap_or_default()
 }
 
 fn more(number: u64) -> String {
@@ -452,11 +431,8 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     let name = report.verdict.name().replace('_', " ");
     let (name, time) = (paint(color, tone, &name), duration(report.duration_ms));
     let parts = text_if(!parts.is_empty(), || format!(": {}", parts.join(", ")));
-    let reused = framed(
-        "  no earlier pass was reused: ",
-        nothing_reused(report),
-        "\n",
-    );
+    let reused = nothing_reused(report);
+    let reused = framed("  no earlier pass was reused: ", reused, "\n");
     let has_passed = report.verdict == Verdict::Passed && report.exit_code == 0;
     let reason = framed("  ", report.reason.as_ref().filter(|_| !has_passed), "\n");
     format!("\n{name}{coverage}{parts} in {time}\n{reused}{reason}")

@@ -47,10 +47,9 @@ fn write_cell(out: &mut String, cell: &Cell) {
         let _ = write!(title, "; not selected: {holes}");
         (tone, mark) = ("bad", format!(" ✗{}", cell.holes.len()));
     }
+    let (title, read) = (text(&title), cell.read);
     let _ = write!(
         out,
-        "<td class=\"{tone}\" title=\"{}\">{}{mark}</td>",
-        text(&title),
-        cell.read
+        "<td class=\"{tone}\" title=\"{title}\">{read}{mark}</td>"
     );
 }

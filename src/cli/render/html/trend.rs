@@ -22,41 +22,32 @@ pub(super) fn section(out: &mut String, runs: &[Summary], current: &str) {
     }
     let longest = runs.iter().map(|r| r.duration_ms).max().unwrap_or(0).max(1);
     let good = runs.iter().filter(|r| tone(r) == "good").count();
-    let label = format!(
-        "the last {} of this contract: {good} passed; the longest took {}",
-        count(runs.len(), "run"),
-        duration(longest)
-    );
-    let columns = runs.len() as u64 * STEP;
+    let (all, took) = (count(runs.len(), "run"), duration(longest));
+    let label = format!("the last {all} of this contract: {good} passed; the longest took {took}");
+    let (columns, label) = (runs.len() as u64 * STEP, text(&label));
+    let rows = HEIGHT + 2 * MARK;
     let _ = write!(
         out,
-        "<section>\n<h2>last runs</h2>\n<p class=\"faint\">{}</p>\n<svg class=\"trend\" viewBox=\"0 0 {columns} {}\" preserveAspectRatio=\"xMinYMax meet\" role=\"img\" \
-         aria-label=\"{}\">\n",
-        text(&label),
-        HEIGHT + 2 * MARK,
-        text(&label)
+        "<section>\n<h2>last runs</h2>\n<p class=\"faint\">{label}</p>\n<svg class=\"trend\" viewBox=\"0 0 {columns} {rows}\" \
+        preserveAspectRatio=\"xMinYMax meet\" role=\"img\" aria-label=\"{label}\">\n"
     );
     for (at, run) in (0_u64..).zip(runs) {
         bar(out, at, run, longest, run.run_id == current);
     }
     out.push_str(
-        "</svg>\n<details class=\"runs\"><summary>the same as a list</summary>\n<table>\n",
+        "</svg>\n<details class=\"runs\"><summary>the same as a list</summary>\n<table>\n\
+        <tr><th>run</th><th>started</th><th>ended</th><th>took</th></tr>\n",
     );
-    out.push_str("<tr><th>run</th><th>started</th><th>ended</th><th>took</th></tr>\n");
     for run in runs.iter().rev() {
         let is_current = run.run_id == current;
         let here = if is_current { " (this one)" } else { "" };
         let started = when(run.started_at.as_deref().unwrap_or("unknown"));
         let (day, time) = started.split_once(' ').unwrap_or((&started, ""));
+        let [id, day, time, words] = [short(&run.run_id), day, time, &words(run)].map(text);
+        let (tone, took) = (tone(run), duration(run.duration_ms));
         let _ = writeln!(
             out,
-            "<tr><td><code>{}</code>{here}</td><td><span class=\"day\">{}</span> {}</td><td class=\"{}\">{}</td><td>{}</td></tr>",
-            text(short(&run.run_id)),
-            text(day),
-            text(time),
-            tone(run),
-            text(&words(run)),
-            duration(run.duration_ms)
+            "<tr><td><code>{id}</code>{here}</td><td><span class=\"day\">{day}</span> {time}</td><td class=\"{tone}\">{words}</td><td>{took}</td></tr>"
         );
     }
     out.push_str("</table>\n</details>\n</section>\n");
