@@ -116,10 +116,8 @@ impl Elsewhere {
 pub(super) fn is_left_behind(git: &Git, commits: &[Oid]) -> Result<bool, GitError> {
     let mut comparison = Comparison::new(git, BTreeSet::new())?;
     for tip in git.outside_head(commits, &[])? {
-        if comparison
-            .absent(&[tip])?
-            .is_some_and(|absent| absent.is_all)
-        {
+        let absent = comparison.absent(&[tip])?;
+        if absent.is_some_and(|absent| absent.is_all) {
             return Ok(true);
         }
     }
@@ -127,9 +125,9 @@ pub(super) fn is_left_behind(git: &Git, commits: &[Oid]) -> Result<bool, GitErro
 }
 
 fn added(root: &Path) -> String {
+    let root = visible(root.to_string_lossy().as_bytes());
     format!(
-        "`{}` is a work tree that was added since the session began: this session does not verify it",
-        visible(root.to_string_lossy().as_bytes())
+        "`{root}` is a work tree that was added since the session began: this session does not verify it"
     )
 }
 
@@ -198,11 +196,10 @@ impl<'a> Comparison<'a> {
             let references = self.git.references_with(tip)?;
             let left = moves.iter().rfind(|m| m.from == Some(*tip));
             let is_kept = !references.is_empty() || left.is_some_and(Movement::leaves_detached);
-            let place = if references.is_empty() {
-                "on no branch".to_owned()
-            } else {
-                let names = references.iter().map(|name| format!("`{name}`"));
-                format!("in {}", first_of(names, NAMED))
+            let names = references.iter().map(|name| format!("`{name}`"));
+            let place = match names.len() {
+                0 => "on no branch".to_owned(),
+                _ => format!("in {}", first_of(names, NAMED)),
             };
             let message: String = message.chars().take(MESSAGE).collect();
             let line = absent.line(&format!("`{}` ({message}), {place}", tip.short()));
@@ -245,10 +242,9 @@ impl<'a> Comparison<'a> {
             if let Some(absent) = self.absent(&commits)? {
                 let message: String = message.chars().take(MESSAGE).collect();
                 let line = absent.line(&format!("stash entry `{}` ({message})", stash.short()));
-                if absent.is_all {
-                    found.left.push(line);
-                } else {
-                    found.named.push(line);
+                match absent.is_all {
+                    true => found.left.push(line),
+                    false => found.named.push(line),
                 }
             }
         }
@@ -288,10 +284,9 @@ impl<'a> Comparison<'a> {
         let (mut open, mut absent) = (0, Vec::new());
         for (at, commit) in commits.iter().enumerate() {
             // Only the first one has the files of all.
-            let base = if at == 0 {
-                self.base(commit)?
-            } else {
-                self.git.empty_tree()?
+            let base = match at {
+                0 => self.base(commit)?,
+                _ => self.git.empty_tree()?,
             };
             let difference = self.git.difference(commit, &base)?;
             let unreadable = || GitError::Unreadable("diff-tree");

@@ -2,6 +2,7 @@
 
 use crate::continuation::site_identity;
 use crate::{Digest, Engine, Exit, Failure, Oid, Site, Verdict};
+use vplan_base::word::framed;
 use vplan_ledger::began::Began;
 use vplan_ledger::round::{About, Change, Recorded, Round, RoundResult, record};
 use vplan_ledger::{Contents, Ledger, Terms};
@@ -11,17 +12,11 @@ use vplan_store::records::wall_clock;
 /// The terms under which the work began: the contract's digest at the base, and its gate.
 fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Digest>, Terms) {
     let revision = base.map(ToString::to_string);
-    let loaded = base.and_then(|_| {
-        engine
-            .load(site, &engine.contract_request(revision.as_deref(), base))
-            .ok()?
-            .ok()
-    });
+    let wanted = engine.contract_request(revision.as_deref(), base);
+    let loaded = base.and_then(|_| engine.load(site, &wanted).ok()?.ok());
     let contract = loaded.and_then(|l| l.contract);
-    (
-        contract.as_ref().map(|c| c.digest.clone()),
-        Terms::of(contract.as_ref().map(|c| &c.gate)),
-    )
+    let digest = contract.as_ref().map(|c| c.digest.clone());
+    (digest, Terms::of(contract.as_ref().map(|c| &c.gate)))
 }
 
 /// Begins the subject of a session, if it has not begun.
@@ -38,9 +33,8 @@ pub(super) fn begin(
         return Ok(());
     };
     let has_begun = |ledger: &Ledger| {
-        ledger
-            .entry(name)
-            .is_some_and(|e| e.began.as_ref().is_some_and(|b| b.base.is_some()))
+        let began = ledger.entry(name).and_then(|e| e.began.as_ref());
+        began.is_some_and(|began| began.base.is_some())
     };
     let file = LedgerFile::new(engine.state(site)?);
     if has_begun(&file.read()?) {
@@ -79,17 +73,10 @@ pub struct Failed {
 impl Failed {
     /// Of a failure before anything ran.
     pub(super) fn of(failure: &Failure) -> Self {
-        let help = failure
-            .help
-            .as_ref()
-            .map(|help| format!("\n{help}"))
-            .unwrap_or_default();
         // Resetting a ledger is left to people.
-        let help = if failure.code.starts_with("vplan::ledger") {
-            String::new()
-        } else {
-            help
-        };
+        let is_of_ledger = failure.code.starts_with("vplan::ledger");
+        let help = failure.help.as_ref().filter(|_| !is_of_ledger);
+        let help = framed("\n", help, "");
         Self {
             exit: Some(failure.exit.code()),
             what: "the work could not be verified".to_owned(),
@@ -101,13 +88,11 @@ impl Failed {
     /// Makes the failure for work outside of the work tree, a line each: a pass of the present
     /// files does not count.
     pub(super) fn elsewhere(left: &[String]) -> Self {
+        let left = left.join("\n");
         Self {
             exit: Some(Exit::Failed.code()),
             what: "work of this session is not in its work tree".to_owned(),
-            stderr: format!(
-                "{}\nbring it back into this work tree, and stop there",
-                left.join("\n")
-            ),
+            stderr: format!("{left}\nbring it back into this work tree, and stop there"),
             verdict: Verdict::Failed,
         }
     }
@@ -135,39 +120,35 @@ impl Failed {
         let (_, at_base) = gate_at(engine, site, base);
         let contents = self.contents(engine, site);
         // Work elsewhere has changed, whatever the files here are.
-        let changed = if contents.is_some() && self.verdict != Verdict::Failed {
-            Change::Auto
-        } else {
-            Change::Files(1)
+        let changed = match self.verdict {
+            Verdict::Failed => Change::Files(1),
+            _ if contents.is_none() => Change::Files(1),
+            _ => Change::Auto,
         };
         let contents = contents.unwrap_or_else(|| Contents {
             digest: Digest::of(&[]),
             files: 0,
         });
-        let ended_at = wall_clock();
-        let said = RoundResult::Run {
+        let signature = Digest::of_value(&(self.exit, &self.what, self.verdict.name()));
+        let result = RoundResult::Run {
             exit: self.exit.unwrap_or(Exit::Internal.code()),
             run_id: String::new(),
-            signature: Some(Digest::of_value(&(
-                self.exit,
-                &self.what,
-                self.verdict.name(),
-            ))),
+            signature: Some(signature),
             status: None,
             verdict: self.verdict,
+        };
+        let ended_at = wall_clock();
+        let round = Round {
+            about: About::default(),
+            changed,
+            contents,
+            ended_at: &ended_at,
+            result,
+            subject: name,
         };
         LedgerFile::new(engine.state(site)?).change(PATIENCE, |ledger| {
             let began = ledger.entry(name).and_then(|e| e.began.as_ref());
             let terms = began.map_or(at_base, |b| b.gate);
-            let (about, contents) = (About::default(), contents.clone());
-            let round = Round {
-                about,
-                changed,
-                contents,
-                ended_at: &ended_at,
-                result: said.clone(),
-                subject: name,
-            };
             Ok(record(ledger, &terms, &round))
         })
     }

@@ -101,13 +101,12 @@ pub(super) struct Now {
 
 impl Now {
     pub(super) fn look(git: Option<&Git>) -> Self {
-        let head = git
-            .and_then(|git| git.head().ok().flatten())
-            .map(|id| id.to_string());
-        let tree = git
-            .and_then(|git| git.snapshot().ok())
-            .map(|s| s.digest(None).to_string());
-        Self { head, tree }
+        let head = git.and_then(|git| git.head().ok().flatten());
+        let tree = git.and_then(|git| git.snapshot().ok());
+        Self {
+            head: head.map(|id| id.to_string()),
+            tree: tree.map(|s| s.digest(None).to_string()),
+        }
     }
 
     /// Whether nothing has happened since the start of a session.
@@ -121,34 +120,23 @@ pub(super) fn records_anywhere(engine: &Engine<'_>, id: &str) -> Vec<(PathBuf, R
     let Ok(base) = engine.state_base() else {
         return Vec::new();
     };
-    names_in(&base)
-        .into_iter()
-        .filter_map(|name| {
-            let place = base.join(name);
-            let record = read(&place, id)?;
-            Some((place, record))
-        })
-        .collect()
+    let places = names_in(&base).into_iter().map(|name| base.join(name));
+    let found = places.filter_map(|place| read(&place, id).map(|record| (place, record)));
+    found.collect()
 }
 
 /// All that are remembered, the newest first.
 pub(super) fn records(place: &Path) -> Vec<(String, Record)> {
-    let mut all: Vec<(String, Record)> = ids(place)
-        .into_iter()
-        .filter_map(|id| {
-            let record = read(place, &id)?;
-            Some((id, record))
-        })
-        .collect();
+    let record = |id: String| read(place, &id).map(|record| (id, record));
+    let mut all: Vec<(String, Record)> = ids(place).into_iter().filter_map(record).collect();
     all.sort_by(|a, b| (&b.1.at, &b.0).cmp(&(&a.1.at, &a.0)));
     all
 }
 
 fn ids(place: &Path) -> Vec<String> {
-    names_in(&place.join(FOLDER))
-        .into_iter()
-        .filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()))
-        .collect()
+    let names = names_in(&place.join(FOLDER)).into_iter();
+    let ids = names.filter_map(|name| Some(name.to_str()?.strip_suffix(".json")?.to_owned()));
+    ids.collect()
 }
 
 pub(super) fn prune(place: &Path) {
@@ -273,10 +261,9 @@ impl StartState {
         let log = log?;
         let is_end = |movement: &Movement| mark(movement) == *end;
         let last = self.log_lines.saturating_sub(1);
-        let at = if log.get(last).is_some_and(is_end) {
-            Some(last)
-        } else {
-            log.iter().rposition(is_end)
+        let at = match log.get(last).is_some_and(is_end) {
+            true => Some(last),
+            false => log.iter().rposition(is_end),
         };
         if let Some(at) = at {
             return log.get(at + 1..);

@@ -15,14 +15,10 @@ pub const MOST: u64 = 4 << 20;
 /// Returns the present settings.
 pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
     let digest = |path: &str| {
-        read_plain(&root.join(path), MOST)
-            .ok()
-            .map(|bytes| Digest::of(&bytes).to_string())
+        let bytes = read_plain(&root.join(path), MOST).ok()?;
+        Some(Digest::of(&bytes).to_string())
     };
-    SETTINGS
-        .iter()
-        .map(|path| ((*path).to_owned(), digest(path)))
-        .collect()
+    SETTINGS.map(|path| (path.to_owned(), digest(path))).into()
 }
 
 /// The files that have changed, a line each.
@@ -42,19 +38,12 @@ pub(super) fn changed(
             changes: None,
             state: None,
         };
-        let tracked = then
-            .is_empty()
-            .then(|| RepoPath::from_exact(SETTINGS.first()?.as_bytes()))
-            .flatten();
-        let files = [
-            (Some(path.clone()), "the contract"),
-            (Some(path_for(&path)), "its lock"),
-            (tracked, "the hook"),
-        ];
-        for (path, what) in files {
-            if let Some(path) =
-                path.filter(|path| since.is_same(std::slice::from_ref(path), true) == Some(false))
-            {
+        let tracked = SETTINGS.first().filter(|_| then.is_empty());
+        let tracked = tracked.and_then(|path| RepoPath::from_exact(path.as_bytes()));
+        let lock = path_for(&path);
+        let files = [(path, "the contract"), (lock, "its lock")].into_iter();
+        for (path, what) in files.chain(tracked.map(|path| (path, "the hook"))) {
+            if since.is_same(std::slice::from_ref(&path), true) == Some(false) {
                 lines.push(format!("`{path}` ({what})"));
             }
         }

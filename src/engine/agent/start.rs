@@ -18,10 +18,8 @@ use vplan_store::records::wall_clock;
 /// No repository, or no place to remember it.
 pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     let site = engine.locate()?;
-    if engine
-        .kept_state(&site)?
-        .is_some_and(|place| read(&place.path, id).is_some())
-    {
+    let kept = engine.kept_state(&site)?;
+    if kept.is_some_and(|place| read(&place.path, id).is_some()) {
         return Ok(());
     }
     let git = site.usable_git();
@@ -33,18 +31,14 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     let start_state = StartState::of(&site)?;
     let now = Now::look(git);
     // If the ledger cannot be read, no session counts as finished.
-    let ledger = LedgerFile::new(engine.state(&site)?)
-        .read()
-        .unwrap_or_default();
+    let ledger = LedgerFile::new(engine.state(&site)?).read();
+    let ledger = ledger.unwrap_or_default();
     let place = engine.state(&site)?;
     let (left, inherited) = match (git, &head) {
         (Some(git), Some(head)) => unfinished(&place.path, &ledger, &now, git, head),
         _ => (None, false),
     };
-    let unborn = || {
-        git.filter(|_| head.is_none())
-            .and_then(|git| git.empty_tree().ok())
-    };
+    let unborn = || git.filter(|_| head.is_none())?.empty_tree().ok();
     let base = left.or(head).or_else(unborn).map(|id| id.to_string());
     let record = Record {
         at: wall_clock(),
@@ -95,16 +89,12 @@ fn unfinished(
         let entry = ledger.entry(&subject(&id)).filter(|e| e.rounds > 0);
         let is_over = entry.map_or_else(|| now.is_start_of(&record), is_done);
         if !is_over {
-            let base = entry
-                .and_then(|e| e.began.as_ref()?.base.clone())
-                .or(record.base);
+            let base = entry.and_then(|e| e.began.as_ref()?.base.clone());
+            let base = base.or(record.base);
             let base = base.and_then(|base| Oid::parse(base.as_bytes()));
             let earlier = found.unwrap_or(*head);
-            if let Some(common) =
-                base.and_then(|base| git.merge_base(&base.to_string(), &base, &earlier).ok())
-            {
-                found = Some(common);
-            }
+            let common = |base: Oid| git.merge_base(&base.to_string(), &base, &earlier).ok();
+            found = base.and_then(common).or(found);
         } else if entry.is_some() && record.inherited {
             // This session took over the work of those before it, and finished it.
             break;

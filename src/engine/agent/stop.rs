@@ -97,19 +97,16 @@ impl<'a> Stop<'a> {
             None => engine.locate(),
         };
         let (site, gone) = match (lost(engine, here.as_ref().ok(), who.session), here) {
-            (Some(Lost { site, why }), _) => (site, Some(why)),
+            (Some((site, why)), _) => (site, Some(why)),
             (None, here) => (here?, None),
         };
         let place = engine.kept_state(&site).unwrap_or_default();
         let record = place
             .as_ref()
             .and_then(|place| read(&place.path, who.session));
-        let ledger = place
-            .map(|place| LedgerFile::new(place).read())
-            .and_then(Result::ok)
-            .unwrap_or_default();
+        let ledger = place.and_then(|place| LedgerFile::new(place).read().ok());
         let name = who.subject();
-        let entry = ledger.entry(&name).cloned();
+        let entry = ledger.unwrap_or_default().entry(&name).cloned();
         let mut stop = Self {
             engine,
             site,
@@ -146,11 +143,12 @@ impl<'a> Stop<'a> {
         else {
             return Elsewhere::default();
         };
-        Elsewhere::find(git, start, record).unwrap_or_else(|error| Elsewhere {
-            left: vec![format!(
-                "cannot compare the commits of this session with the work tree: {error}"
-            )],
-            ..Elsewhere::default()
+        Elsewhere::find(git, start, record).unwrap_or_else(|error| {
+            let what = "cannot compare the commits of this session with the work tree";
+            Elsewhere {
+                left: vec![format!("{what}: {error}")],
+                ..Elsewhere::default()
+            }
         })
     }
 
@@ -192,10 +190,8 @@ impl<'a> Stop<'a> {
 
     /// Returns the base of the session's change.
     fn find_base(&self) -> Result<Option<Oid>, Failure> {
-        let began = self
-            .entry
-            .as_ref()
-            .and_then(|e| e.began.as_ref()?.base.clone());
+        let entry = self.entry.as_ref();
+        let began = entry.and_then(|e| e.began.as_ref()?.base.clone());
         let known = began.or_else(|| self.record.as_ref()?.base.clone());
         if let Some(known) = known.and_then(|known| Oid::parse(known.as_bytes())) {
             return Ok(Some(known));
@@ -274,9 +270,8 @@ impl<'a> Stop<'a> {
             return Ok(());
         };
         let heads = entry.traces.iter();
-        let heads: Vec<Oid> = heads
-            .filter_map(|trace| Oid::parse(trace.head.as_bytes()))
-            .collect();
+        let heads = heads.filter_map(|trace| Oid::parse(trace.head.as_bytes()));
+        let heads: Vec<Oid> = heads.collect();
         let is_left = || is_left_behind(git, &heads).unwrap_or(false);
         if self.was_blocked || !self.elsewhere.left.is_empty() || !is_left() {
             return Ok(());
@@ -333,15 +328,16 @@ impl<'a> Stop<'a> {
             let message = format!("vplan cannot be started: {error}");
             Failed::of(&Failure::setup("vplan::hook::start", message))
         })?;
-        let report = serde_json::from_slice::<Report>(&ended.stdout)
-            .ok()
-            .filter(|report| {
-                let is_own = report.subject.as_ref() == Some(&self.name)
-                    && ended.exit == Some(report.exit_code);
-                let is_recorded = report.decision_reason.as_deref() != Some(NOT_RECORDED);
-                is_own && is_recorded && report.verdict != Verdict::Cancelled
-            });
-        report.map(Box::new).ok_or_else(|| without_report(&ended))
+        let is_whole = |report: &Report| {
+            report.subject.as_ref() == Some(&self.name)
+                && ended.exit == Some(report.exit_code)
+                && report.decision_reason.as_deref() != Some(NOT_RECORDED)
+                && report.verdict != Verdict::Cancelled
+        };
+        match serde_json::from_slice(&ended.stdout) {
+            Ok(report) if is_whole(&report) => Ok(Box::new(report)),
+            _ => Err(without_report(&ended)),
+        }
     }
 
     fn reported(&mut self, report: Box<Report>) -> Stopped {
@@ -385,9 +381,8 @@ impl<'a> Stop<'a> {
                         why: failed.for_people(),
                     },
                     Decision::Complete | Decision::Retry | Decision::Reverify => {
-                        let left =
-                            RetryState::Attempt(recorded.attempt, recorded.retries_remaining);
-                        Stopped::Failed(failed, left)
+                        let (attempt, left) = (recorded.attempt, recorded.retries_remaining);
+                        Stopped::Failed(failed, RetryState::Attempt(attempt, left))
                     }
                 }
             }
@@ -442,28 +437,26 @@ impl<'a> Stop<'a> {
 
 /// A run without its own report.
 fn without_report(ended: &ProgramOutput) -> Failed {
-    let (exit, what, verdict) = match ended.exit {
-        _ if ended.timed_out => (
-            Some(Exit::Time.code()),
-            "time is up: the checks took longer than the hook may".to_owned(),
-            Verdict::TimedOut,
-        ),
-        Some(exit) => (
-            Some(exit),
-            format!("the work could not be verified: exit code {exit}"),
-            Verdict::Errored,
-        ),
-        None => (
-            None,
-            "the work could not be verified: a signal ended the run".to_owned(),
-            Verdict::Errored,
-        ),
-    };
-    Failed {
+    let failed = |exit, what: &str, verdict| Failed {
         exit,
-        what,
+        what: what.to_owned(),
         stderr: error_text(&ended.stderr),
         verdict,
+    };
+    let unverified = "the work could not be verified";
+    match ended.exit {
+        _ if ended.timed_out => {
+            let what = "time is up: the checks took longer than the hook may";
+            failed(Some(Exit::Time.code()), what, Verdict::TimedOut)
+        }
+        Some(exit) => {
+            let what = format!("{unverified}: exit code {exit}");
+            failed(Some(exit), &what, Verdict::Errored)
+        }
+        None => {
+            let what = format!("{unverified}: a signal ended the run");
+            failed(None, &what, Verdict::Errored)
+        }
     }
 }
 
@@ -471,24 +464,15 @@ fn without_report(ended: &ProgramOutput) -> Failed {
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = ["vplan::ledger", "vplan::state"];
-    if own.iter().any(|code| text.contains(code)) {
-        let first = text.lines().find(|l| !l.trim().is_empty());
-        first.unwrap_or_default().to_owned()
-    } else {
-        text.trim_end().to_owned()
-    }
-}
-
-/// A session without the repository that it began in.
-pub(super) struct Lost {
-    /// The place of the repository then.
-    pub site: Site,
-    /// What happened to the repository.
-    pub why: Failure,
+    let shown = match own.iter().any(|code| text.contains(code)) {
+        true => text.lines().find(|l| !l.trim().is_empty()),
+        false => Some(text.trim_end()),
+    };
+    shown.unwrap_or_default().to_owned()
 }
 
 /// Returns how a session has lost its repository, if it has. `here`: the repository of the stop.
-pub(super) fn lost(engine: &Engine<'_>, here: Option<&Site>, id: &str) -> Option<Lost> {
+fn lost(engine: &Engine<'_>, here: Option<&Site>, id: &str) -> Option<(Site, Failure)> {
     let own = here.and_then(|site| {
         let place = engine.kept_state(site).ok().flatten()?;
         Some((site.root.clone(), read(&place.path, id)?))
@@ -506,13 +490,10 @@ pub(super) fn lost(engine: &Engine<'_>, here: Option<&Site>, id: &str) -> Option
     (!start.is_at(&root)).then(|| of(root.clone(), replaced(&root)))
 }
 
-fn of(root: PathBuf, why: Failure) -> Lost {
+fn of(root: PathBuf, why: Failure) -> (Site, Failure) {
     let git = Err(GitError::NotARepository(root.clone()));
     let home = root.clone();
-    Lost {
-        site: Site { root, home, git },
-        why,
-    }
+    (Site { root, home, git }, why)
 }
 
 /// Returns why a root is not the repository of a record.
@@ -526,10 +507,9 @@ fn why_gone(root: &Path, record: &Record) -> Option<Failure> {
 }
 
 fn replaced(root: &Path) -> Failure {
-    let what = if root.symlink_metadata().is_ok() {
-        "is not the repository in which the session began: that one was moved or removed"
-    } else {
-        "is missing: the repository of the session was moved or removed"
+    let what = match root.symlink_metadata() {
+        Ok(_) => "is not the repository in which the session began: that one was moved or removed",
+        Err(_) => "is missing: the repository of the session was moved or removed",
     };
     let shown = shown(root);
     Failure::setup("vplan::hook::replaced", format!("`{shown}` {what}"))
