@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_os::process::input::memory;
@@ -45,6 +46,8 @@ const TOOL_FOLDERS: [&[u8]; 14] = [
 /// The ends of the names of files that editors and desktops leave, and whole names.
 const LEFT_ENDS: [&[u8]; 3] = [b".swp", b".swo", b"~"];
 const LEFT_NAMES: [&[u8]; 3] = [b".DS_Store", b"Thumbs.db", b"desktop.ini"];
+/// Those of the folders whose names people give, too.
+const COMMON_FOLDERS: [&[u8]; 2] = [b"htmlcov", b"venv"];
 
 /// Whether a path is in a folder that a known tool makes, or of a kind that editors and desktops
 /// leave.
@@ -54,6 +57,16 @@ pub fn is_left_by_tools(path: &[u8]) -> bool {
     LEFT_NAMES.contains(&name)
         || LEFT_ENDS.iter().any(|end| name.ends_with(end))
         || tool_folder(path).is_some()
+}
+
+/// Whether only tools give a path such a name, so that no rule needs to hide it.
+fn is_named_by_tools(path: &[u8]) -> bool {
+    let mut names = path.rsplit(|byte| *byte == b'/');
+    let name = names.next().unwrap_or_default();
+    let is_swap = name.starts_with(b".") && !name.ends_with(b"~");
+    LEFT_NAMES.contains(&name)
+        || is_swap && LEFT_ENDS.iter().any(|end| name.ends_with(end))
+        || names.any(|name| TOOL_FOLDERS.contains(&name) && !COMMON_FOLDERS.contains(&name))
 }
 
 /// Returns the line of a `.gitignore` that ignores a path: for files left by tools, anywhere; for
@@ -102,24 +115,39 @@ fn has_sources(entries: &[IndexEntry], path: &[u8]) -> bool {
 }
 
 impl Git {
-    /// Returns the files that a known tool, editor or desktop leaves, and those that git ignores on
-    /// this machine, each with the reason. If git fails, returns none of the latter.
+    /// Returns those of some untracked files that git ignores on this machine, each with the
+    /// reason. If git fails, returns none.
     #[must_use]
-    pub fn left_or_hidden(&self, paths: &[RepoPath]) -> HiddenFiles {
+    pub fn ignored_here(&self, paths: &[RepoPath]) -> HiddenFiles {
         let names: Vec<Vec<u8>> = paths.iter().map(|p| p.as_bytes().to_vec()).collect();
         if names.is_empty() {
             return HiddenFiles::new();
         }
+        let hidden = self.hidden(&names, &self.index_entries());
+        let by_path = hidden.unwrap_or_default().into_iter();
+        by_path
+            .filter_map(|(path, by)| Some((RepoPath::from_exact(&path)?, by)))
+            .collect()
+    }
+
+    /// Returns those of some untracked files that git ignores on this machine, and those with names
+    /// that only a tool, editor or desktop gives.
+    #[must_use]
+    pub fn left_or_hidden(&self, paths: &[RepoPath]) -> HiddenFiles {
+        let mut hidden = self.ignored_here(paths);
+        let named = paths.iter().map(RepoPath::as_bytes);
+        if named.clone().any(is_named_by_tools) {
+            let entries = self.index_entries();
+            let left = named.filter(|path| is_named_by_tools(path) && !has_sources(&entries, path));
+            hidden.extend(left.filter_map(|p| Some((RepoPath::from_exact(p)?, HiddenBy::Tool))));
+        }
+        hidden
+    }
+
+    /// Returns the entries of the index; none if it cannot be read.
+    fn index_entries(&self) -> Arc<Vec<IndexEntry>> {
         let entries = id_length(self).and_then(|length| read_entries(self, length));
-        let entries = entries.unwrap_or_default();
-        let hidden = self.hidden(&names, &entries).unwrap_or_default();
-        let by = |path: &RepoPath| {
-            let left = is_left_by_tools(path.as_bytes()) && !has_sources(&entries, path.as_bytes());
-            let by = left.then_some(HiddenBy::Tool);
-            by.or_else(|| hidden.get(path.as_bytes()).copied())
-        };
-        let with = |path: &RepoPath| Some((path.clone(), by(path)?));
-        paths.iter().filter_map(with).collect()
+        entries.unwrap_or_default()
     }
 
     /// Returns the untracked files that no tracked rule hides and git does not list, each with the
@@ -277,6 +305,19 @@ mod tests {
             (b"a~/b", false),
         ] {
             assert_eq!(is_left_by_tools(path), is, "{path:?}");
+        }
+        for (path, is) in [
+            (&b".venv/x"[..], true),
+            (b"src/__pycache__/a.pyc", true),
+            (b"src/.DS_Store", true),
+            (b"src/.a.swp", true),
+            (b"src/a.swp", false),
+            (b"src/a~", false),
+            (b"src/.a~", false),
+            (b"src/venv/a", false),
+            (b"htmlcov/a.py", false),
+        ] {
+            assert_eq!(is_named_by_tools(path), is, "{path:?}");
         }
         for (path, is_folder, line) in [
             ("src/.venv", true, ".venv/"),

@@ -178,6 +178,15 @@ impl Snapshot {
         self.files.iter().filter_map(file)
     }
 
+    /// Returns the files that are not in the index, in byte order.
+    #[must_use]
+    pub fn untracked(&self) -> Vec<RepoPath> {
+        let others = self.files.iter().filter(|file| !file.is_tracked);
+        others
+            .filter_map(|file| RepoPath::from_shared(&file.path))
+            .collect()
+    }
+
     /// Whether a folder that has this metadata now lists the same files of the tree as before.
     #[must_use]
     pub fn lists_the_same(&self, folder: &RepoPath, now: &Stamp) -> bool {

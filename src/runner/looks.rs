@@ -364,6 +364,11 @@ impl Looks {
         self.git.left_or_hidden(paths)
     }
 
+    /// Returns which of some untracked files git ignores on this machine.
+    pub fn ignored_here(&self, paths: &[RepoPath]) -> HiddenFiles {
+        self.git.ignored_here(paths)
+    }
+
     /// Returns every step with a process that ran since the last snapshot.
     pub fn ran(&self) -> BTreeSet<String> {
         self.state().ran.clone()

@@ -17,6 +17,7 @@ use vplan_base::word::first_of;
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_git::snapshot::Snapshot;
+use vplan_git::unseen::{HiddenBy, HiddenFiles};
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::{Note, Plan};
 use vplan_run::report::{NewFile, Report};
@@ -28,27 +29,34 @@ const NAMED: usize = 3;
 /// Maximum number of new files that a report names; a tree with more is not identified.
 const MOST_NEW: usize = 1_000;
 
-/// The present work tree, if it is known.
+/// The present work tree, if it is known, and its files that git ignores on this machine.
 #[derive(Debug)]
-pub struct Present(Option<Snapshot>);
+pub struct Present(Option<(Snapshot, HiddenFiles)>);
 
 impl Present {
     /// Takes a snapshot of it.
     #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
-        Self(git.and_then(take))
+        Self(git.and_then(|git| {
+            let snapshot = take(git)?;
+            let hidden = git.ignored_here(&snapshot.untracked());
+            Some((snapshot, hidden))
+        }))
     }
 
     /// Returns its digest as this report, of this plan, would record it.
     #[must_use]
     pub fn digest(&self, report: &Report, plan: &Plan) -> Option<String> {
-        let snapshot = self.0.as_ref()?;
+        let (snapshot, hidden) = self.0.as_ref()?;
         let whole = report.whole().unwrap_or(plan);
-        Some(digest(snapshot, whole, &report.new_files))
+        Some(digest(snapshot, hidden, whole, &report.new_files))
     }
 }
 
-fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
+/// `hidden`: the files that git ignores on this machine. Those that a tool leaves, and those that
+/// the user's own ignore file hides, are no part of the tree, as in [`Git::tree`].
+fn digest(snapshot: &Snapshot, hidden: &HiddenFiles, plan: &Plan, new: &[NewFile]) -> String {
+    let is_apart = |by: &HiddenBy| *by != HiddenBy::Repository;
     let is_left = |path: &RepoPath| {
         let named = new
             .binary_search_by(|file| file.path.cmp(path))
@@ -58,8 +66,12 @@ fn digest(snapshot: &Snapshot, plan: &Plan, new: &[NewFile]) -> String {
             !snapshot.is_tracked(path) && snapshot.entry(path).as_ref() == Some(&file.content)
         })
     };
-    let leave_out = |path: &RepoPath| is_product(plan, path) || is_left(path);
-    let any = !new.is_empty() || plan.steps.iter().any(|s| !s.produces.is_empty());
+    let leave_out = |path: &RepoPath| {
+        is_product(plan, path) || is_left(path) || hidden.get(path).is_some_and(is_apart)
+    };
+    let any = !new.is_empty()
+        || hidden.values().any(is_apart)
+        || plan.steps.iter().any(|s| !s.produces.is_empty());
     snapshot.digest(any.then_some(&leave_out)).to_string()
 }
 
@@ -244,7 +256,10 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChang
     TreeChanges {
         caveats,
         failed,
-        tree: settled.then(|| digest(now, run.whole.unwrap_or(plan), &new)),
+        tree: settled.then(|| {
+            let hidden = looks.ignored_here(&now.untracked());
+            digest(now, &hidden, run.whole.unwrap_or(plan), &new)
+        }),
         made: new.iter().map(|file| file.path.clone()).collect(),
         note: note(&others),
         new: if few { new } else { Vec::new() },

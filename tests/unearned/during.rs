@@ -198,6 +198,26 @@ fn what_tools_editors_and_declared_reports_leave_is_a_full_pass() {
 }
 
 #[test]
+fn a_name_that_people_give_too_is_a_tools_only_where_a_rule_hides_it() {
+    for file in ["src/venv/new", "src/n~", "src/htmlcov/render.py"] {
+        let contracts = about(&format!("echo BROKEN > {file}"));
+        for contract in &contracts {
+            let project = project(contract);
+            project.write(file, "new\n");
+            let report = full(&project, 40);
+            assert_eq!(caveat(&report, "tree_changed")["files"], json!([file]));
+            project.run(&["status", "--require", "verified"]).exits(44);
+            let honest = self::project(contract);
+            honest
+                .write(file, "new\n")
+                .write(".git/info/exclude", "venv/\n*~\nhtmlcov/\n");
+            full(&honest, 0);
+            honest.run(&["status", "--require", "verified"]).exits(0);
+        }
+    }
+}
+
+#[test]
 fn no_line_is_offered_that_would_ignore_a_folder_of_the_change() {
     for does in [
         "mv src/a src/b",

@@ -288,6 +288,42 @@ fn folder_of_sources_is_not_a_tools() {
 }
 
 #[test]
+fn what_is_left_and_hidden_after_a_pass_makes_no_other_tree() {
+    let verified = |project: &Project, is: bool| {
+        let gate = ["gate", "show", "--subject", "S", "--check"];
+        project.run(&gate).exits(if is { 0 } else { 20 });
+        let status = ["status", "--require", "verified"];
+        project.run(&status).exits(if is { 0 } else { 44 });
+    };
+    for checks in CHECKS {
+        let project = project(checks);
+        project.write("../home/.config/git/ignore", "*.swp\n.DS_Store\n.idea/\n");
+        project.write("src/a", "true # 2\n").write("src/n", "1");
+        let run = ["run", "--subject", "S", "--require", "full"];
+        project.run(&run).exits(0);
+        for (file, rules) in [
+            ("src/.a.swp", None),
+            ("src/.DS_Store", None),
+            (".venv/x", Some(".venv/.gitignore")),
+            (".pytest_cache/v", Some(".pytest_cache/.gitignore")),
+            (".idea/w", None),
+        ] {
+            project.write(file, "1");
+            rules.map(|rules| project.write(rules, "*\n"));
+            verified(&project, true);
+        }
+        project.write("src/venv/x", "1");
+        verified(&project, false);
+        project
+            .remove("src/venv/x")
+            .write(".git/info/exclude", "helper\n");
+        verified(&project, true);
+        project.write("src/helper", "1");
+        verified(&project, false);
+    }
+}
+
+#[test]
 fn newly_ignored_files_narrow_every_answer() {
     let project = project("whenChangedAny \"new/**\" {\n  check n: true\n}\ncheck always: true\n");
     project
