@@ -16,6 +16,7 @@ use vplan_git::hidden::ignoring_line;
 use vplan_git::unseen::{HiddenBy, HiddenFiles};
 use vplan_plan::about::{Focus, Interest};
 use vplan_plan::definition;
+use vplan_plan::request::Request;
 use vplan_plan::scope::outside;
 use vplan_run::past::is_run_id;
 use vplan_store::records;
@@ -62,6 +63,7 @@ impl Session {
     pub(super) fn hidden(
         &self,
         hidden: &HiddenFiles,
+        request: &Request,
         plan: &Plan,
         facts: &Facts,
     ) -> Result<Vec<Caveat>, Failure> {
@@ -69,7 +71,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let counting = hidden.iter().filter(|(_, by)| **by != HiddenBy::Tool);
-        let with = self.plan_with(counting.map(|(path, _)| added(path)), facts)?;
+        let with = self.plan_with(counting.map(|(path, _)| added(path)), request, facts)?;
         let is_there = |step: &&Step| {
             let mut steps = plan.steps.iter();
             steps.any(|s| (&s.id, &s.argv) == (&step.id, &step.argv))

@@ -15,8 +15,9 @@ use vplan_repo::changes::base::default_base;
 /// Maximum number of missing checks that a message names.
 const NAMED: usize = 3;
 
-/// Returns the caveat about a plan whose files were named by the caller, if the whole change
-/// requires more checks. `saved`: the plan comes from a file.
+/// Returns the caveats about a plan whose files were named by the caller: if the whole change
+/// requires more checks, and about the files that its comparison did not read. `saved`: the plan
+/// comes from a file.
 ///
 /// A clone without the default branch compares with HEAD: callers that name the files need no
 /// default branch.
@@ -28,45 +29,43 @@ pub(crate) fn part_of_named(
     session: &Session,
     plan: &Plan,
     saved: bool,
-) -> Result<Option<Caveat>, Failure> {
+) -> Result<Vec<Caveat>, Failure> {
     let request = &session.request;
     let names_files = request.changed_in.is_none() && request.mode != Mode::Off;
     let (Some(git), Some(contract)) = (session.git().filter(|_| names_files), session.contract())
     else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let line = session.loaded.as_ref().and_then(statement);
     let found = default_base(git, line, &engine.commit_cache(&session.site))?;
     let Some(base) = found.commit else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let whole = gather_from(&session.site, Some(&ChangeSource::since(&base)))?.changes;
-    let lacking = whole.files().iter();
-    let lacking = lacking.filter(|file| !request.changed.contains(&file.path));
-    let lacking: Vec<&ChangedFile> = lacking.collect();
-    if lacking.is_empty() {
-        return Ok(None);
-    }
+    let files = whole.files().iter();
+    let lacking: Vec<&ChangedFile> = (files.filter(|f| !request.changed.contains(&f.path))).collect();
     // With the named files, which need not be changed.
     let all = lacking.iter().copied().chain(request.changed.files());
     let mut wider = request.clone();
     wider.changed = ChangeSet::new(all.cloned().collect());
     let compiled =
-        |request: &Request| session.compiled(Some(contract), request, &mut Facts::default());
+        |request: &Request, facts: &mut Facts| session.compiled(Some(contract), request, facts);
+    let mut facts = Facts::default();
     // Both as compiled: recovery may have rewritten the plan.
     let own = match saved && plan.rewrites.is_empty() {
         true => Ok(None),
-        false => compiled(request).map(Some),
+        false => compiled(request, &mut Facts::default()).map(Some),
     };
-    let (wider, own) = match (compiled(&wider), own) {
-        (Ok(wider), Ok(own)) => (wider, own),
+    let (all, own) = match (compiled(&wider, &mut facts), own) {
+        (Ok(all), Ok(own)) => (all, own),
         // A saved plan with allowed drift.
-        (Err(_), _) | (_, Err(_)) if saved => return Ok(Some(does_not_fit())),
-        (wider, own) => (wider?, own?),
+        (Err(_), _) | (_, Err(_)) if saved => return Ok(vec![does_not_fit()]),
+        (all, own) => (all?, own?),
     };
-    let missing = missing(&wider, own.as_ref().unwrap_or(plan));
-    if missing.is_empty() {
-        return Ok(None);
+    let mut caveats = session.unseen_since(Some(&base), &wider, &all, &facts)?;
+    let missing = missing(&all, own.as_ref().unwrap_or(plan));
+    if lacking.is_empty() || missing.is_empty() {
+        return Ok(caveats);
     }
     let checks: BTreeSet<&str> = missing.iter().map(|step| step.check()).collect();
     let name = |check: &&str| format!("`{}`", visible(check));
@@ -84,7 +83,8 @@ pub(crate) fn part_of_named(
     let checks = checks.into_iter().map(str::to_owned).collect();
     let files: Vec<RepoPath> = lacking.iter().map(|file| file.path.clone()).collect();
     let caveat = Caveat::new(Code::PartOfChange, Effect::Narrows, message);
-    Ok(Some(caveat.of_checks(checks).about(files).way_out(help)))
+    caveats.push(caveat.of_checks(checks).about(files).way_out(help));
+    Ok(caveats)
 }
 
 /// The caveat about a saved plan whose request cannot be planned today.

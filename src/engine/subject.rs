@@ -92,8 +92,6 @@ struct Same<'a> {
     role: &'a str,
 }
 
-/// The whole change of a subject.
-
 impl Subject {
     /// Reads the ledger's entry of a round's subject, if it has one.
     ///
@@ -148,14 +146,13 @@ impl Subject {
         let requested = &verified.plan;
         let place = self.place(session, requested, saved)?;
         let base = place.map(|p| p.commit);
-        let (changes, whole) = whole(session, requested, base.as_ref(), saved)?;
+        let (changes, whole, mut caveats) = whole(session, requested, base.as_ref(), saved)?;
         let is_view = view::is_inside(&session.site.root);
         // The work tree has more than the staged files.
         let mut scope = match is_view {
             true => Scope::Part,
             false => scope(plan, whole.as_ref()),
         };
-        let mut caveats = Vec::new();
         if scope == Scope::Part {
             caveats.push(self.part(plan, whole.as_ref()));
         }
@@ -478,10 +475,9 @@ fn whole(
     requested: &PlanRequest,
     base: Option<&Oid>,
     saved: bool,
-) -> Result<(ChangeSet, Option<Plan>), Failure> {
+) -> Result<(ChangeSet, Option<Plan>, Vec<Caveat>), Failure> {
     let Some(base) = base else {
-        // Without git, or before the first commit, there is no base: the request is the whole change.
-        return Ok((session.request.changed.clone(), None));
+        return Ok((session.request.changed.clone(), None, Vec::new()));
     };
     let elsewhere = saved || requested.names_changes();
     let changes = match elsewhere {
@@ -490,13 +486,24 @@ fn whole(
     };
     let mut request = session.request.whole();
     if !elsewhere && request == session.request {
-        return Ok((changes, None));
+        return Ok((changes, None, Vec::new()));
     }
     request.changed = changes.clone();
     request.changed_in = Some(ChangedIn::WorkTree);
     request.base = Some(base.to_string());
-    let plan = session.compiled(session.contract(), &request, &mut Facts::default())?;
-    Ok((changes, Some(plan)))
+    let mut facts = Facts::default();
+    let plan = session.compiled(session.contract(), &request, &mut facts)?;
+    let unseen = match session.request.changed_in {
+        Some(_) => Vec::new(),
+        // The caller names the files.
+        None => {
+            let named = session.request.changed.files().iter();
+            let all = changes.files().iter().chain(named);
+            request.changed = ChangeSet::new(all.cloned().collect());
+            session.unseen_since(Some(base), &request, &plan, &facts)?
+        }
+    };
+    Ok((changes, Some(plan), unseen))
 }
 
 /// Records a change, to check later whether it is still there.

@@ -14,6 +14,7 @@ use vplan_check::Severity;
 use vplan_contract::Test;
 use vplan_git::hidden::is_left_by_tools;
 use vplan_git::ignored::NewlyIgnored;
+use vplan_git::object::Oid;
 use vplan_git::unseen::{HiddenFiles, Unseen};
 use vplan_plan::Origin;
 use vplan_plan::about::{Focus, Interest, is_about};
@@ -30,21 +31,42 @@ impl Session {
     /// # Errors
     /// Compiling fails.
     pub(super) fn unseen(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
-        let out_of_tree = out_of_tree(plan).into_iter();
-        // If the caller names the changed files, there is no comparison to complete.
-        let Some(git) = self.git().filter(|_| self.request.changed_in.is_some()) else {
-            return Ok(out_of_tree.collect());
+        let mut caveats: Vec<Caveat> = out_of_tree(plan).into_iter().collect();
+        // If the caller names the changed files, the run compares them with the whole change.
+        if self.request.changed_in.is_some() {
+            let base = self.gathered.base.as_ref();
+            caveats.extend(self.unseen_since(base, &self.request, plan, facts)?);
+        }
+        Ok(caveats)
+    }
+
+    /// Returns the caveats about those that the last comparison, with this base, did not read.
+    /// `request`: has the whole change, and perhaps more files that the caller named; `plan` and
+    /// `facts` are of that request.
+    ///
+    /// # Errors
+    /// Compiling fails.
+    pub(super) fn unseen_since(
+        &self,
+        base: Option<&Oid>,
+        request: &Request,
+        plan: &Plan,
+        facts: &Facts,
+    ) -> Result<Vec<Caveat>, Failure> {
+        let Some(git) = self.git() else {
+            return Ok(Vec::new());
         };
         let Unseen {
-            hidden,
+            mut hidden,
             left_out,
             line_ends,
         } = git.unseen();
+        hidden.retain(|path, _| !is_there(request, path));
         let hidden = self.with_records(hidden);
-        let mut caveats: Vec<Caveat> = out_of_tree.collect();
-        caveats.extend(self.switched_off(&hidden, plan, facts)?);
-        caveats.extend(self.hidden(&hidden, plan, facts)?);
-        caveats.extend(self.newly_ignored(git, facts)?);
+        let mut caveats = Vec::new();
+        caveats.extend(self.switched_off(&hidden, request, plan, facts)?);
+        caveats.extend(self.hidden(&hidden, request, plan, facts)?);
+        caveats.extend(self.newly_ignored(git, base, request, facts)?);
         if !left_out.is_empty() {
             caveats.push(self.left_out(left_out, plan));
         }
@@ -60,10 +82,11 @@ impl Session {
     fn switched_off(
         &self,
         hidden: &HiddenFiles,
+        request: &Request,
         plan: &Plan,
         facts: &Facts,
     ) -> Result<Option<Caveat>, Failure> {
-        let changed = &self.request.changed;
+        let changed = &request.changed;
         let appeared = |path: &RepoPath| {
             hidden.contains_key(path) || changed.status(path) == Some(Status::Added)
         };
@@ -72,7 +95,7 @@ impl Session {
             changed.status(path) == Some(Status::Deleted)
                 || below.any(|file| file.status == Status::Deleted)
         };
-        let matched = self.matched_otherwise(hidden, facts);
+        let matched = self.matched_otherwise(hidden, changed, facts);
         let (mut then, mut about) = (facts.clone(), BTreeSet::new());
         for (question, answer) in &mut then.0 {
             let (other, files) = match (question, &*answer) {
@@ -95,7 +118,7 @@ impl Session {
         if about.is_empty() {
             return Ok(None);
         }
-        let before = self.compiled(self.contract(), &self.request, &mut then)?;
+        let before = self.compiled(self.contract(), request, &mut then)?;
         let is_there = |step: &Step| plan.steps.iter().any(|s| s.check() == step.check());
         let is_blocking =
             |s: &&Step| s.severity == Severity::Blocking && s.origin == Origin::Contract;
@@ -115,6 +138,7 @@ impl Session {
     fn matched_otherwise(
         &self,
         hidden: &HiddenFiles,
+        changed: &ChangeSet,
         facts: &Facts,
     ) -> BTreeMap<Glob, Vec<RepoPath>> {
         let answered = |is| {
@@ -127,7 +151,7 @@ impl Session {
             facts.0.iter().filter_map(glob).collect::<BTreeSet<Glob>>()
         };
         let changed = |is| {
-            let files = self.request.changed.files().iter();
+            let files = changed.files().iter();
             let files = files.filter(move |file| file.status == is);
             files.map(|file| file.path.clone())
         };
@@ -145,15 +169,21 @@ impl Session {
     }
 
     /// Finds the files that the change itself hides by editing a `.gitignore`.
-    fn newly_ignored(&self, git: &Git, facts: &Facts) -> Result<Option<Caveat>, Failure> {
-        let changed = self.request.changed.files().iter().map(|file| &file.path);
+    fn newly_ignored(
+        &self,
+        git: &Git,
+        base: Option<&Oid>,
+        request: &Request,
+        facts: &Facts,
+    ) -> Result<Option<Caveat>, Failure> {
+        let changed = request.changed.files().iter().map(|file| &file.path);
         let rules = changed.filter(|path| path.name() == b".gitignore");
         let rules: Vec<RepoPath> = rules.cloned().collect();
         // `--all` compares nothing, but its rules may differ from those of HEAD.
-        let Some(base) = self.gathered.base.as_ref().filter(|_| !rules.is_empty()) else {
+        let Some(base) = base.filter(|_| !rules.is_empty()) else {
             return Ok(None);
         };
-        let ignored = match git.newly_ignored(base, &rules) {
+        let mut ignored = match git.newly_ignored(base, &rules) {
             Ok(ignored) => ignored,
             Err(error) => {
                 let message = format!(
@@ -163,10 +193,12 @@ impl Session {
                 return Ok(Some(caveat));
             }
         };
+        ignored.retain(|file| !is_there(request, &file.path));
         if ignored.is_empty() {
             return Ok(None);
         }
-        let with = self.plan_with(ignored.iter().map(|file| added(&file.path)), facts)?;
+        let added = ignored.iter().map(|file| added(&file.path));
+        let with = self.plan_with(added, request, facts)?;
         let paths = ignored.iter().map(|file| file.path.clone()).collect();
         let read = self.recorded_reads(&paths, with.steps.iter());
         let steps = with.steps.iter();
@@ -239,15 +271,22 @@ impl Session {
     pub(super) fn plan_with(
         &self,
         more: impl Iterator<Item = ChangedFile>,
+        request: &Request,
         facts: &Facts,
     ) -> Result<Plan, Failure> {
-        let changed = self.request.changed.files().iter().cloned();
+        let changed = request.changed.files().iter().cloned();
         let request = Request {
             changed: ChangeSet::new(changed.chain(more).collect()),
-            ..self.request.clone()
+            ..request.clone()
         };
         self.compiled(self.contract(), &request, &mut facts.clone())
     }
+}
+
+/// Whether a file is in the change, as one that is there.
+fn is_there(request: &Request, path: &RepoPath) -> bool {
+    let status = request.changed.status(path);
+    status.is_some_and(|status| status != Status::Deleted)
 }
 
 fn names(steps: &[&Step]) -> Vec<String> {

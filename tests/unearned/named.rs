@@ -184,6 +184,37 @@ fn named_files_that_are_all_of_the_change_are_a_full_pass() {
 }
 
 #[test]
+fn named_files_beside_hidden_ones() {
+    let project = project();
+    project
+        .write("src/helper", "")
+        .write("notes/x", "")
+        .write(".git/info/exclude", "/src/helper\n/notes/\n");
+    let named = ["--changed", "src/a"];
+    let hidden = |ran| covers_less(ran, "hidden_files", &["src/helper"]);
+    hidden(run(&project, &named));
+    hidden(run(&project, &["--changed", "src/a", "--subject", "S"]));
+    hidden(report(&list(&project, "src/a\n", &[])));
+    project
+        .run(&["plan", "-o", "../p.json", "--changed", "src/a"])
+        .exits(0);
+    hidden(run(&project, &["--plan", "../p.json"]));
+    let words = ["loop", "--fix", "true", "--require", "full"];
+    project.run(&[&words[..], &named].concat()).exits(22);
+    // A file that is named is part of what is verified; one that no check selects does not count.
+    is_full(run(&project, &["--changed", "src/a", "src/helper"]));
+    project.remove("src/helper");
+    is_full(run(&project, &named));
+    // So is it with what the change itself hides.
+    project
+        .write("src/new", "")
+        .write(".gitignore", "/src/new\n");
+    project.git(&["add", ".gitignore"]);
+    covers_less(run(&project, &named), "newly_ignored", &["src/new"]);
+    is_full(run(&project, &["--changed", "src/a", "src/new"]));
+}
+
+#[test]
 fn a_list_that_is_empty_in_ci() {
     let project = project();
     project.write("../empty", "").write("../blank", "\n\r\n");
