@@ -3,8 +3,8 @@
 
 use super::open::{gather_from, statement};
 use crate::{
-    Caveat, ChangeSet, ChangeSource, Code, Effect, Engine, Facts, Failure, Plan, RepoPath, Session,
-    first_of, visible,
+    Caveat, ChangeSet, ChangeSource, Code, Effect, Engine, Facts, Failure, Git, Oid, Plan,
+    RepoPath, Session, first_of, visible,
 };
 use std::collections::BTreeSet;
 use vplan_base::change::ChangedFile;
@@ -18,9 +18,6 @@ const NAMED: usize = 3;
 /// Returns the caveats about a plan whose files were named by the caller: if the whole change
 /// requires more checks, and about the files that its comparison did not read. `saved`: the plan
 /// comes from a file.
-///
-/// A clone without the default branch compares with HEAD: callers that name the files need no
-/// default branch.
 ///
 /// # Errors
 /// The whole change cannot be determined.
@@ -36,18 +33,12 @@ pub(crate) fn part_of_named(
     else {
         return Ok(Vec::new());
     };
-    let line = session.loaded.as_ref().and_then(statement);
-    let found = default_base(git, line, &engine.commit_cache(&session.site))?;
-    let Some(base) = found.commit else {
+    let Some((base, wider)) = whole_of_named(engine, session, git, None)? else {
         return Ok(Vec::new());
     };
-    let whole = gather_from(&session.site, Some(&ChangeSource::since(&base)))?.changes;
-    let files = whole.files().iter();
-    let lacking: Vec<&ChangedFile> = (files.filter(|f| !request.changed.contains(&f.path))).collect();
-    // With the named files, which need not be changed.
-    let all = lacking.iter().copied().chain(request.changed.files());
-    let mut wider = request.clone();
-    wider.changed = ChangeSet::new(all.cloned().collect());
+    let files = wider.changed.files().iter();
+    let lacking = files.filter(|file| !request.changed.contains(&file.path));
+    let lacking: Vec<&ChangedFile> = lacking.collect();
     let compiled =
         |request: &Request, facts: &mut Facts| session.compiled(Some(contract), request, facts);
     let mut facts = Facts::default();
@@ -85,6 +76,36 @@ pub(crate) fn part_of_named(
     let caveat = Caveat::new(Code::PartOfChange, Effect::Narrows, message);
     caveats.push(caveat.of_checks(checks).about(files).way_out(help));
     Ok(caveats)
+}
+
+/// Returns, for a request that names its files, the base, and the request with the whole change as
+/// well. `since`: the commit at which the subject began, if there is one.
+///
+/// A clone without the default branch compares with HEAD: callers that name the files need no
+/// default branch.
+///
+/// # Errors
+/// The whole change cannot be determined.
+pub(super) fn whole_of_named(
+    engine: &Engine<'_>,
+    session: &Session,
+    git: &Git,
+    since: Option<Oid>,
+) -> Result<Option<(Oid, Request)>, Failure> {
+    let line = session.loaded.as_ref().and_then(statement);
+    let base = match since {
+        Some(_) => since,
+        None => default_base(git, line, &engine.commit_cache(&session.site))?.commit,
+    };
+    let Some(base) = base else { return Ok(None) };
+    let whole = gather_from(&session.site, Some(&ChangeSource::since(&base)))?.changes;
+    let mut wider = session.request.clone();
+    // With the named files, which need not be changed.
+    let lacking = whole.files().iter();
+    let lacking = lacking.filter(|file| !wider.changed.contains(&file.path));
+    let all = lacking.chain(wider.changed.files()).cloned().collect();
+    wider.changed = ChangeSet::new(all);
+    Ok(Some((base, wider)))
 }
 
 /// The caveat about a saved plan whose request cannot be planned today.

@@ -1,16 +1,18 @@
 //! Checks whether the change requires more after checks have written to the tree as they may, or
 //! new files have appeared.
 
+use super::part::whole_of_named;
 use super::propose::Asking;
 use super::staged::index_differs;
 use crate::{
-    Caveat, Code, Effect, Engine, Oid, Plan, RepoPath, Report, Session, Verdict, VerifyRequest,
-    visible,
+    Caveat, Code, Effect, Engine, Facts, Oid, Plan, RepoPath, Report, Session, Verdict,
+    VerifyRequest, visible,
 };
 use std::collections::BTreeSet;
 use vplan_plan::about::is_selected;
 use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::contains::missing;
+
 use vplan_plan::request::ChangedIn;
 
 /// The help of the caveat.
@@ -87,6 +89,39 @@ impl Again<'_> {
                 Some(grew(&format!("{message}: {why}")))
             }
         }
+    }
+}
+
+impl Again<'_> {
+    /// Returns the caveat if checks made files that the changed `.gitignore` hides, and that checks
+    /// select. `first`: the first executed plan, of all shards, whose products do not count.
+    pub fn newly_ignored(&self, first: &Plan) -> Option<Caveat> {
+        let (session, facts) = (self.session, Facts::default());
+        let is_staged = session.request.changed_in == Some(ChangedIn::Index);
+        let git = session.git().filter(|_| !is_staged)?;
+        let among = |path: &RepoPath| {
+            let mut produced = first.steps.iter().flat_map(|step| &step.produces);
+            !produced.any(|glob| glob.matches(path))
+        };
+        let find = || match session.request.changed_in {
+            Some(_) => {
+                let base = session.gathered.base.as_ref();
+                session.newly_ignored(git, base, &session.request, &facts, &among)
+            }
+            None => match whole_of_named(self.engine, session, git, self.since)? {
+                Some((base, wider)) => {
+                    session.newly_ignored(git, Some(&base), &wider, &facts, &among)
+                }
+                None => Ok(None),
+            },
+        };
+        let found = find().unwrap_or_else(|failure| {
+            let why = visible(&failure.message);
+            Some(grew(&format!(
+                "cannot determine what the changed `.gitignore` hides: {why}"
+            )))
+        });
+        found.filter(|caveat| caveat.effect != Effect::Note)
     }
 }
 

@@ -66,7 +66,7 @@ impl Session {
         let mut caveats = Vec::new();
         caveats.extend(self.switched_off(&hidden, request, plan, facts)?);
         caveats.extend(self.hidden(&hidden, request, plan, facts)?);
-        caveats.extend(self.newly_ignored(git, base, request, facts)?);
+        caveats.extend(self.newly_ignored(git, base, request, facts, &|_| true)?);
         if !left_out.is_empty() {
             caveats.push(self.left_out(left_out, plan));
         }
@@ -168,13 +168,15 @@ impl Session {
         gone
     }
 
-    /// Finds the files that the change itself hides by editing a `.gitignore`.
-    fn newly_ignored(
+    /// Finds the files that the change itself hides by editing a `.gitignore`. Only those `among`
+    /// count.
+    pub(super) fn newly_ignored(
         &self,
         git: &Git,
         base: Option<&Oid>,
         request: &Request,
         facts: &Facts,
+        among: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<Caveat>, Failure> {
         let changed = request.changed.files().iter().map(|file| &file.path);
         let rules = changed.filter(|path| path.name() == b".gitignore");
@@ -193,7 +195,7 @@ impl Session {
                 return Ok(Some(caveat));
             }
         };
-        ignored.retain(|file| !is_there(request, &file.path));
+        ignored.retain(|file| !is_there(request, &file.path) && among(&file.path));
         if ignored.is_empty() {
             return Ok(None);
         }

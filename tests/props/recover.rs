@@ -71,8 +71,8 @@ proptest! {
 
 #[test]
 fn examples_keep_the_laws() {
-    use FailureCode::{MissingMakeTarget, MissingScript, NoTestFiles, SequenceIssue};
     use FailureCode::UnsupportedFormat;
+    use FailureCode::{MissingMakeTarget, MissingScript, NoTestFiles, SequenceIssue};
     let cleanup: &[&str] = &[
         "make",
         "make clean",

@@ -161,6 +161,47 @@ fn a_file_for_which_another_check_exists_asks_for_that_check() {
 }
 
 #[test]
+fn a_product_that_the_change_itself_ignores_narrows_like_one_that_was_there() {
+    let lint =
+        "whenChangedAny \"lib/**\" {\n  check lint {\n    shell ! grep -r BROKEN lib\n  }\n}\n";
+    let make = |more: &str| {
+        let does = "mkdir -p lib; echo BROKEN > lib/made.c";
+        format!("check generate {{\n  shell {does}\n{more}}}\n")
+    };
+    let ignoring = |contract: &str| {
+        let project = project(contract);
+        project.write(".gitignore", ".vplan/\n/out/\n/lib/\n");
+        project
+    };
+    let [selected, unchanged] = [
+        format!("{}{lint}", make("")),
+        make("  unchanged \"lib/**\"\n"),
+    ];
+    for contract in [&selected, &unchanged] {
+        let project = ignoring(contract);
+        for _ in 0..2 {
+            let ignored = caveat(&full(&project, 44), "newly_ignored").clone();
+            assert_eq!(ignored["effect"], "narrows");
+            assert_eq!(ignored["files"], json!(["lib/made.c"]));
+            project.run(&["status", "--require", "verified"]).exits(44);
+        }
+    }
+    let subject = ignoring(&selected);
+    subject.run(&["run", "--subject", "s"]);
+    subject
+        .run(&["gate", "show", "--subject", "s", "--check"])
+        .exits(20);
+    let named = ignoring(&selected);
+    let words = ["run", "--require", "full", "--changed", "src/a", "src/new"];
+    named.run(&words).exits(44);
+    // What the plan declares as its product, and what no check selects, is free.
+    let declared = format!("{}{lint}", make("  produces \"lib/**\"\n"));
+    for contract in [declared, make("")] {
+        full(&ignoring(&contract), 0);
+    }
+}
+
+#[test]
 fn what_tools_editors_and_declared_reports_leave_is_a_full_pass() {
     let cache = "mkdir -p .pytest_cache; printf '*\\n' > .pytest_cache/.gitignore; date +%N > .pytest_cache/v";
     for (does, more) in [

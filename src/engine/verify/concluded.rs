@@ -3,7 +3,7 @@
 use super::journal_writer::JournalWriter;
 use super::rounds::Executed;
 use super::world::RoundWorld;
-use crate::{Code, Note, Plan, Report, Step};
+use crate::{Caveat, Code, Effect, Note, Plan, Report, Step};
 use std::sync::Arc;
 use vplan_check::Kind;
 use vplan_check::outcome::{Cause, Status};
@@ -127,11 +127,17 @@ fn apply_tree_changes(
         .for_each(|recall| recall.forget(&suspects));
     let has_grown = caveats.iter().any(|c| c.code == Code::ChangeGrew);
     circumstances.caveats.extend(caveats);
+    let whole = circumstances.shard.as_ref().map(|shard| &*shard.plan);
+    let whole = whole.unwrap_or(first);
+    let mut grown = Vec::new();
     if !(has_grown || wrote.is_empty() && made.is_empty()) {
-        let whole = circumstances.shard.as_ref().map(|shard| &*shard.plan);
-        let grown = world.round.caveat(whole.unwrap_or(first), &wrote, &made);
-        circumstances.caveats.extend(grown);
+        grown.extend(world.round.caveat(whole, &wrote, &made));
     }
+    let narrows = |c: &Caveat| c.code == Code::NewlyIgnored && c.effect == Effect::Narrows;
+    if !records.is_empty() && !circumstances.caveats.iter().any(narrows) {
+        grown.extend(world.round.newly_ignored(whole));
+    }
+    circumstances.caveats.extend(grown);
     circumstances.new_files = new;
     circumstances.tree = tree;
     note
