@@ -168,8 +168,8 @@ impl Session {
         gone
     }
 
-    /// Finds the files that the change itself hides by editing a `.gitignore`. Only those `among`
-    /// count.
+    /// Finds the files that the change itself hides: by editing a `.gitignore`, or because it takes a
+    /// file that one hides out of the index. Only those `among` count.
     pub(super) fn newly_ignored(
         &self,
         git: &Git,
@@ -178,14 +178,22 @@ impl Session {
         facts: &Facts,
         among: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<Option<Caveat>, Failure> {
-        let changed = request.changed.files().iter().map(|file| &file.path);
-        let rules = changed.filter(|path| path.name() == b".gitignore");
-        let rules: Vec<RepoPath> = rules.cloned().collect();
+        let changed = |is: fn(&&ChangedFile) -> bool| -> Vec<RepoPath> {
+            let files = request.changed.files().iter().filter(is);
+            files.map(|file| file.path.clone()).collect()
+        };
+        let rules = changed(|file| file.path.name() == b".gitignore");
+        // A file that git does not track any more may still be there, where a rule hides it.
+        let removed = changed(|file| file.status == Status::Deleted);
         // `--all` compares nothing, but its rules may differ from those of HEAD.
-        let Some(base) = base.filter(|_| !rules.is_empty()) else {
+        let Some(base) = base.filter(|_| !(rules.is_empty() && removed.is_empty())) else {
             return Ok(None);
         };
-        let mut ignored = match git.newly_ignored(base, &rules) {
+        let found = git.newly_ignored(base, &rules).and_then(|mut ignored| {
+            ignored.extend(git.kept_and_ignored(&removed)?);
+            Ok(ignored)
+        });
+        let mut ignored = match found {
             Ok(ignored) => ignored,
             Err(error) => {
                 let message = format!(
@@ -196,6 +204,8 @@ impl Session {
             }
         };
         ignored.retain(|file| !is_there(request, &file.path) && among(&file.path));
+        ignored.sort_by(|a, b| a.path.cmp(&b.path));
+        ignored.dedup_by(|a, b| a.path == b.path);
         if ignored.is_empty() {
             return Ok(None);
         }

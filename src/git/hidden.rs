@@ -225,7 +225,7 @@ impl Git {
     }
 
     /// Whether a directory of a path has become a link: git refuses to look up paths below it.
-    fn is_beyond_link(&self, path: &[u8]) -> bool {
+    pub(super) fn is_beyond_link(&self, path: &[u8]) -> bool {
         let path = self.root().join(OsStr::from_bytes(path));
         let mut above = path.ancestors().skip(1);
         let is_link = |dir: &Path| dir.symlink_metadata().is_ok_and(|found| found.is_symlink());

@@ -77,6 +77,15 @@ impl IgnoreRules {
         !path.is_root() && Rules::ignores(Some(&rules), path.as_bytes(), is_directory).is_some()
     }
 
+    /// Returns the line that hides a file, or a folder around it.
+    fn line(&self, path: &RepoPath) -> Option<Arc<str>> {
+        let hides = |around: &RepoPath| {
+            let rules = self.of(&around.folder());
+            Rules::ignores(Some(&rules), around.as_bytes(), around != path).map(shown)
+        };
+        path.ancestors().iter().find_map(hides)
+    }
+
     /// Returns those of a folder. Recursion is bounded by the length of a path.
     fn of(&self, folder: &RepoPath) -> Arc<Rules> {
         let known = self.known.borrow().get(folder).cloned();
@@ -110,6 +119,26 @@ impl Git {
             beneath: self.beneath()?,
             known: RefCell::default(),
         })
+    }
+
+    /// Lists those of these files, which git does not track any more, that are still there because a
+    /// `.gitignore` hides them.
+    ///
+    /// # Errors
+    /// The root cannot be opened.
+    pub fn kept_and_ignored(&self, removed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
+        let (rules, hidden) = (self.ignore_rules()?, self.unseen().hidden);
+        let is_kept = |path: &&RepoPath| {
+            let found = self.root().join(path.to_os()).symlink_metadata();
+            found.is_ok_and(|found| !found.is_dir())
+                && !self.is_beyond_link(path.as_bytes())
+                && !hidden.contains_key(*path)
+        };
+        let ignored = |path: &RepoPath| {
+            let (by, path) = (rules.line(path)?, path.clone());
+            Some(NewlyIgnored { by, path })
+        };
+        Ok(removed.iter().filter(is_kept).filter_map(ignored).collect())
     }
 
     fn beneath(&self) -> Result<Beneath, GitError> {

@@ -358,6 +358,46 @@ fn newly_ignored_files_narrow_every_answer() {
 }
 
 #[test]
+fn a_file_that_git_no_longer_tracks_and_that_is_still_there_narrows() {
+    let begun = |checks| {
+        let project = project(checks);
+        let rules = "/.vplan/\n/out/\n/src/helper\n/dist/\n";
+        project
+            .write(".gitignore", rules)
+            .write("src/a", ". src/helper\n")
+            .write("src/helper", "true\n")
+            .write("dist/x", "1");
+        project.git(&["add", "-f", "src/helper", "dist/x"]);
+        project.pushed(&project.commit("both"));
+        project
+    };
+    let project = begun(SELECTED);
+    project.git(&["rm", "-q", "--cached", "src/helper"]);
+    for commit in [false, true] {
+        let said = caveat(&report(&project, &[]), "newly_ignored").clone();
+        assert_eq!(
+            (&said["effect"], &said["files"]),
+            (&"narrows".into(), &json!(["src/helper"]))
+        );
+        let message = said["message"].as_str().unwrap();
+        assert!(message.contains("`.gitignore:3: /src/helper`"), "{message}");
+        for staged in [&[][..], &["--staged"][..usize::from(!commit)]] {
+            let words = [&["run", "--require", "full"], staged].concat();
+            project.run(&words).exits(44);
+        }
+        project.run(&["status", "--require", "verified"]).exits(44);
+        project.commit("gone");
+    }
+    // What is built is no longer tracked, and no condition selects it.
+    for checks in CHECKS {
+        let honest = begun(checks);
+        honest.git(&["rm", "-rq", "--cached", "dist"]);
+        honest.write("src/a", ". src/helper # 2\n");
+        honest.run(&["run", "--require", "full"]).exits(0);
+    }
+}
+
+#[test]
 fn all_takes_untracked_files() {
     let project = project("whenChangedAny \"new/**\" {\n  check n: false\n}\n");
     project.run(&["run", "--all"]).exits(0);
