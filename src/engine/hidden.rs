@@ -276,13 +276,13 @@ fn note(concern: Concern, free: &FreeFolders<'_>) -> Caveat {
 }
 
 /// The folders without tracked or changed files.
-struct FreeFolders<'a> {
+pub(super) struct FreeFolders<'a> {
     tracked: Option<Vec<RepoPath>>,
     changed: &'a ChangeSet,
 }
 
 impl<'a> FreeFolders<'a> {
-    fn new(session: &'a Session) -> Self {
+    pub fn new(session: &'a Session) -> Self {
         Self {
             tracked: session.git().and_then(|git| git.files_indexed().ok()),
             changed: &session.request.changed,
@@ -297,7 +297,7 @@ impl<'a> FreeFolders<'a> {
     }
 
     /// Whether a folder is one of these; never true for the root.
-    fn is_free(&self, folder: &RepoPath) -> bool {
+    pub fn is_free(&self, folder: &RepoPath) -> bool {
         let Some(tracked) = self.tracked.as_ref().filter(|_| !folder.is_root()) else {
             return false;
         };

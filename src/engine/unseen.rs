@@ -1,7 +1,7 @@
 //! Finds the files that the comparison of the work tree did not read, and on which a check would
 //! depend.
 
-use super::hidden::{added, out_of_tree};
+use super::hidden::{FreeFolders, added, out_of_tree};
 use crate::{
     Caveat, ChangeSet, Code, Effect, Facts, Failure, Git, Plan, RepoPath, Session, Step, first_of,
 };
@@ -15,7 +15,7 @@ use vplan_contract::Test;
 use vplan_git::hidden::is_left_by_tools;
 use vplan_git::ignored::NewlyIgnored;
 use vplan_git::object::Oid;
-use vplan_git::unseen::{HiddenFiles, Unseen};
+use vplan_git::unseen::{HiddenBy, HiddenFiles, Unseen};
 use vplan_plan::Origin;
 use vplan_plan::about::{Focus, Interest, is_about};
 use vplan_plan::facts::{Certainty, FactAnswer, Question};
@@ -64,7 +64,28 @@ impl Session {
         hidden.retain(|path, _| !is_there(request, path));
         let hidden = self.with_records(hidden);
         let mut caveats = Vec::new();
-        caveats.extend(self.switched_off(&hidden, request, plan, facts)?);
+        let mut own = hidden.clone();
+        own.retain(|_, by| *by == HiddenBy::Repository);
+        // First those alone that no commit would have: with another effect, and other words.
+        let by_own = self.switched_off(&own, &ChangeSet::default(), request, plan, facts)?;
+        let by_all = self.switched_off(&hidden, &request.changed, request, plan, facts)?;
+        let is_new = |all: &(Vec<String>, _)| by_own.as_ref().is_none_or(|own| own.0 != all.0);
+        let by_all = by_all.filter(is_new).map(|(checks, files)| {
+            let message =
+                "checks do not apply any more because of files that the change adds or removes";
+            Caveat::new(Code::SwitchedOff, Effect::Note, message)
+                .of_checks(checks)
+                .about(files)
+        });
+        let by_own = by_own.map(|(checks, files)| {
+            let message =
+                "checks do not apply because of files that only ignore rules of this machine hide";
+            Caveat::new(Code::SwitchedOff, Effect::Narrows, message)
+                .of_checks(checks)
+                .about(files)
+                .way_out("remove these files, or add them to git")
+        });
+        caveats.extend(by_own.into_iter().chain(by_all));
         caveats.extend(self.hidden(&hidden, request, plan, facts)?);
         caveats.extend(self.newly_ignored(git, base, request, facts, &|_| true)?);
         if !left_out.is_empty() {
@@ -77,18 +98,21 @@ impl Session {
         Ok(caveats)
     }
 
-    /// Finds the checks that the change disables by adding or removing files: with the files of the
-    /// base, they would be required.
+    /// Finds the checks that hidden files, or the change by adding or removing files, disable:
+    /// without that they would be required. Returns them with the files.
     fn switched_off(
         &self,
         hidden: &HiddenFiles,
+        changed: &ChangeSet,
         request: &Request,
         plan: &Plan,
         facts: &Facts,
-    ) -> Result<Option<Caveat>, Failure> {
-        let changed = &request.changed;
+    ) -> Result<Option<(Vec<String>, Vec<RepoPath>)>, Failure> {
         let appeared = |path: &RepoPath| {
-            hidden.contains_key(path) || changed.status(path) == Some(Status::Added)
+            hidden.contains_key(path)
+                || changed.status(path) == Some(Status::Added)
+                || hidden.keys().any(|file| file.below(path).is_some())
+                    && FreeFolders::new(self).is_free(path)
         };
         let vanished = |path: &RepoPath| {
             let mut below = changed.below(path);
@@ -124,13 +148,7 @@ impl Session {
             |s: &&Step| s.severity == Severity::Blocking && s.origin == Origin::Contract;
         let blocking = before.steps.iter().filter(is_blocking);
         let lost: Vec<&Step> = blocking.filter(|step| !is_there(step)).collect();
-        let message =
-            "checks do not apply any more because of files that the change adds or removes";
-        Ok((!lost.is_empty()).then(|| {
-            Caveat::new(Code::SwitchedOff, Effect::Note, message)
-                .of_checks(names(&lost))
-                .about(about.into_iter().collect())
-        }))
+        Ok((!lost.is_empty()).then(|| (names(&lost), about.into_iter().collect())))
     }
 
     /// Returns the globs whose answer was different with the files of the base, and the first added

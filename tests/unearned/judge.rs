@@ -917,17 +917,22 @@ check lint: true
     let caveat = said(ran.exits(0), "switched_off").unwrap();
     assert_eq!(caveat["checks"], serde_json::json!(["make", "unit"]));
     assert_eq!(caveat["files"], serde_json::json!(["Makefile", "SKIP"]));
+    assert_eq!(caveat["effect"], "note");
     // Committed, renamed, or hidden by a rule of this machine.
     gone.commit("work");
     assert!(said(gone.run(PLAIN).exits(0), "switched_off").is_some());
-    let hidden = project();
-    hidden
-        .write("skip", "")
-        .write(".git/info/exclude", "/skip\n");
-    assert_eq!(
-        said(&hidden.run(PLAIN), "switched_off").unwrap()["checks"],
-        serde_json::json!(["unit"])
-    );
+    for (file, rules, effect) in [
+        ("skip", ".git/info/exclude", "narrows"),
+        ("skip/x", ".git/info/exclude", "narrows"),
+        // What the user's own file hides is theirs, as an editor's folder is.
+        ("skip", "../home/.config/git/ignore", "note"),
+    ] {
+        let hidden = project();
+        hidden.write(file, "").write(rules, "/skip\n");
+        let caveat = said(&hidden.run(PLAIN), "switched_off").unwrap();
+        assert_eq!(caveat["checks"], serde_json::json!(["unit"]));
+        assert_eq!(caveat["effect"], effect, "{file} {rules}");
+    }
     // What was so at the base is the contract's own.
     let before = project();
     before.remove("Makefile").write("SKIP", "");
