@@ -23,7 +23,8 @@ pub enum Print {
     },
     /// A symlink, with the text of its target.
     Symlink(Vec<u8>),
-    /// A submodule: the commit that is checked out, if it is known.
+    /// A submodule, or a repository in this one: the commit that is checked out, if it is known, and
+    /// a digest of its files.
     Submodule(Option<String>),
     /// Something else, or a file that cannot be read, with the reason.
     Other(String),
@@ -49,11 +50,16 @@ pub fn fingerprint(
     };
     let selected = files.into_iter().filter(|path| what.selects(path));
     Ok(selected
-        .filter_map(|path| print(beneath, root, &path).map(|print| (path, print)))
+        .filter_map(|path| print(beneath, root, git, &path).map(|print| (path, print)))
         .collect())
 }
 
-fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<Print> {
+fn print(
+    beneath: &Beneath,
+    root: &std::path::Path,
+    git: Option<&Git>,
+    path: &RepoPath,
+) -> Option<Print> {
     use vplan_os::files::beneath::ReadError;
     if let Some(target) = beneath.link(path) {
         return Some(Print::Symlink(target));
@@ -65,7 +71,15 @@ fn print(beneath: &Beneath, root: &std::path::Path, path: &RepoPath) -> Option<P
     };
     if target.kind == Kind::Dir {
         let head = repository::at(&root.join(path.to_os())).and_then(|layout| layout.head());
-        return Some(Print::Submodule(head.map(|id| id.to_string())));
+        let head = head.map(|id| id.to_string());
+        return Some(match git.map(|git| git.nested_content(path)).transpose() {
+            Ok(content) => {
+                let both = [head, content.map(|digest| digest.to_string())];
+                let both: Vec<String> = both.into_iter().flatten().collect();
+                Print::Submodule((!both.is_empty()).then(|| both.join(" ")))
+            }
+            Err(error) => Print::Other(error.to_string()),
+        });
     }
     let mut hasher = Hasher::default();
     let copied = beneath.file(path).map_err(|e| e.to_string());

@@ -12,6 +12,7 @@ use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
 use super::observed::{FileStatus, Observed, SearchedFolder, SeenFile, WorkTreeFile};
+use super::repository::{self, Layout};
 use super::{Git, is_record, others, worktree};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -258,6 +259,24 @@ impl Git {
     /// together.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         snapshot(self, 0)
+    }
+
+    /// Returns a digest of the files of a submodule, or of a repository in this one, as they count
+    /// in a snapshot.
+    ///
+    /// # Errors
+    /// As [`Git::snapshot`].
+    pub(super) fn nested_content(&self, path: &RepoPath) -> Result<Digest, GitError> {
+        let length = id_length(self)?;
+        let entries = worktree::read_entries(self, length)?;
+        let entry = entries.binary_search_by(|entry| (*entry.path).cmp(path.as_bytes()));
+        let layout = entry.ok().and_then(|_| layout_at(self, path));
+        if let Some(layout) = layout {
+            return Ok(snapshot(&self.nested(layout, path), 1)?.digest(None));
+        }
+        let mut reader = Reader::new(self, length, 0, 0);
+        reader.untracked(&[path.as_bytes(), b"/"].concat())?;
+        Ok(reader.finish(&[], Vec::new(), now())?.digest(None))
     }
 
     /// Returns the snapshot from the last comparison of the work tree with a commit, if the index
@@ -539,7 +558,7 @@ impl<'a> Reader<'a> {
     /// otherwise an id of its present content.
     fn submodule(&mut self, entry: &IndexEntry) -> Result<Oid, GitError> {
         let path = RepoPath::from_exact(&entry.path).ok_or(GitError::Unreadable("submodule"))?;
-        let Some(layout) = super::repository::at(&self.git.root().join(path.to_os())) else {
+        let Some(layout) = layout_at(self.git, &path) else {
             // Not checked out; files that are there nevertheless count one by one.
             for file in files::walk(self.git.root(), &path).unwrap_or_default() {
                 self.file(file.as_bytes())?;
@@ -554,6 +573,11 @@ impl<'a> Reader<'a> {
         blob_id(self.length, content.len() as u64, content.as_bytes())
             .map_err(|_| GitError::Unreadable("submodule"))
     }
+}
+
+/// Returns the layout of the repository in a folder, if there is one.
+fn layout_at(git: &Git, path: &RepoPath) -> Option<Layout> {
+    repository::at(&git.root().join(path.to_os()))
 }
 
 fn too_much() -> io::Error {

@@ -771,3 +771,31 @@ fn an_accepted_contract_brings_its_gate() {
     lower("confirmations 1\n  on-exhausted allow");
     assert!(codes(&round(&project, &[], 44)).contains(&"gate_weakened"));
 }
+
+#[test]
+fn a_file_of_a_repository_inside_counts_for_what_is_complete() {
+    let inner = Project::git_with(&[("x", "1"), (".gitignore", "out/\n")]);
+    let project = begun("vplan 1\ncheck a: true\n");
+    let url = inner.root().display().to_string();
+    project.git(&["submodule", "--quiet", "add", &url, "sub"]);
+    project.commit("a submodule");
+    project.mkdir("nested").git_in("nested", &["init", "-q"]);
+    project.write("nested/y", "1");
+    let complete = |exit| {
+        let show = ["gate", "show", "--subject", "S", "--check"];
+        project.run(&show).exits(exit);
+    };
+    for file in ["sub/x", "nested/y"] {
+        project.run(&["run", "--subject", "S"]).exits(0);
+        complete(0);
+        project.write(file, "2");
+        complete(20);
+        project.write(file, "1");
+        complete(0);
+    }
+    // What a submodule ignores is no part of it; a file that is written anew is the same.
+    project.write("sub/out/y", "1").write("sub/x", "1");
+    complete(0);
+    project.write("sub/new", "1");
+    complete(20);
+}
