@@ -9,11 +9,13 @@ use crate::{
     VerifyRequest, visible,
 };
 use std::collections::BTreeSet;
+use vplan_contract::{Condition, Test};
 use vplan_plan::about::is_selected;
 use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::contains::missing;
-
+use vplan_plan::facts::{Certainty, FactAnswer, Question};
 use vplan_plan::request::ChangedIn;
+use vplan_repo::facts::matched::matched;
 
 /// The help of the caveat.
 const AGAIN: &str = "run again: the next run sees all of the change";
@@ -93,16 +95,65 @@ impl Again<'_> {
 }
 
 impl Again<'_> {
+    /// Returns the caveat if conditions on existing files hold now that did not hold for the plan:
+    /// checks may have made ignored files. `first`: the first executed plan, of all shards, whose
+    /// products do not count.
+    pub fn by_existence(&self, first: &Plan) -> Option<Caveat> {
+        let session = self.session;
+        let contract = session.contract()?;
+        let asks = |condition: &Condition| {
+            let test = &condition.test;
+            matches!(test, Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_))
+        };
+        if !contract.conditions.iter().any(asks) {
+            return None;
+        }
+        let more = |facts: &mut Facts| -> BTreeSet<String> {
+            let now = session.compiled(Some(contract), &session.request, facts);
+            let now = now.map(|plan| plan.steps).unwrap_or_default();
+            let omitted = first.omitted.iter().filter(|omitted| !omitted.narrows);
+            let ids = omitted.map(|omitted| &omitted.id);
+            ids.filter(|id| now.iter().any(|step| step.check() == **id))
+                .cloned()
+                .collect()
+        };
+        let mut facts = Facts::default();
+        let mut checks = more(&mut facts);
+        if checks.is_empty() {
+            return None;
+        }
+        let asked = facts.0.keys().filter_map(|question| match question {
+            Question::ExistsMatch(glob) => Some(glob.clone()),
+            _ => None,
+        });
+        let is_product = |path: &RepoPath| is_product(first, path);
+        let (root, git) = (&session.site.root, session.git());
+        let others = matched(&asked.collect(), root, git, |path| !is_product(path));
+        let others = others.unwrap_or_default();
+        for (question, answer) in &mut facts.0 {
+            let is_by_product = match question {
+                Question::Exists(path) => is_product(path),
+                Question::ExistsMatch(glob) => !others.contains(glob),
+                _ => false,
+            };
+            if is_by_product && *answer == FactAnswer::Word(Certainty::Yes) {
+                *answer = FactAnswer::Word(Certainty::No);
+            }
+        }
+        let without = more(&mut facts);
+        checks.retain(|check| without.contains(check));
+        let message = "files appeared or vanished while the checks ran, and conditions on them ask for more than what ran";
+        let caveat = || Caveat::new(Code::ChangeGrew, Effect::Narrows, message).way_out(AGAIN);
+        (!checks.is_empty()).then(|| caveat().of_checks(checks.into_iter().collect()))
+    }
+
     /// Returns the caveat if checks made files that the changed `.gitignore` hides, and that checks
     /// select. `first`: the first executed plan, of all shards, whose products do not count.
     pub fn newly_ignored(&self, first: &Plan) -> Option<Caveat> {
         let (session, facts) = (self.session, Facts::default());
         let is_staged = session.request.changed_in == Some(ChangedIn::Index);
         let git = session.git().filter(|_| !is_staged)?;
-        let among = |path: &RepoPath| {
-            let mut produced = first.steps.iter().flat_map(|step| &step.produces);
-            !produced.any(|glob| glob.matches(path))
-        };
+        let among = |path: &RepoPath| !is_product(first, path);
         let find = || match session.request.changed_in {
             Some(_) => {
                 let base = session.gathered.base.as_ref();
@@ -123,6 +174,11 @@ impl Again<'_> {
         });
         found.filter(|caveat| caveat.effect != Effect::Note)
     }
+}
+
+fn is_product(plan: &Plan, path: &RepoPath) -> bool {
+    let mut produced = plan.steps.iter().flat_map(|step| &step.produces);
+    produced.any(|glob| glob.matches(path))
 }
 
 fn grew(message: &str) -> Caveat {

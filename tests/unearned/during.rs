@@ -202,6 +202,38 @@ fn a_product_that_the_change_itself_ignores_narrows_like_one_that_was_there() {
 }
 
 #[test]
+fn an_ignored_file_for_which_a_check_exists_asks_for_that_check() {
+    let lint = |sought: &str| {
+        format!(
+            "whenExists \"{sought}\" {{\n  check lint {{\n    shell ! grep -r BROKEN out\n  }}\n}}\n"
+        )
+    };
+    let make = |more: &str| {
+        let does = "mkdir -p out; echo BROKEN > out/made.c";
+        format!("check generate {{\n  shell {does}\n{more}}}\n")
+    };
+    for sought in ["out/made.c", "out/*.c"] {
+        let project = project(&(make("") + &lint(sought)));
+        let grew = caveat(&full(&project, 44), "change_grew").clone();
+        assert_eq!(
+            (&grew["effect"], &grew["checks"]),
+            (&json!("narrows"), &json!(["lint"]))
+        );
+        project.run(&["status", "--require", "verified"]).exits(44);
+        full(&project, 40);
+        let subject = self::project(&(make("") + &lint(sought)));
+        subject.run(&["run", "--subject", "s"]);
+        subject
+            .run(&["gate", "show", "--subject", "s", "--check"])
+            .exits(20);
+        // What the plan declares as its product is free, and so is what nothing asks for.
+        let declared = make("  produces \"out/**\"\n") + &lint(sought);
+        full(&self::project(&declared), 0);
+        full(&self::project(&(make("") + &lint("out/other"))), 0);
+    }
+}
+
+#[test]
 fn what_tools_editors_and_declared_reports_leave_is_a_full_pass() {
     let cache = "mkdir -p .pytest_cache; printf '*\\n' > .pytest_cache/.gitignore; date +%N > .pytest_cache/v";
     for (does, more) in [

@@ -133,6 +133,9 @@ fn apply_tree_changes(
     if !(has_grown || wrote.is_empty() && made.is_empty()) {
         grown.extend(world.round.caveat(whole, &wrote, &made));
     }
+    if !has_grown && grown.is_empty() && !records.is_empty() {
+        grown.extend(world.round.by_existence(whole));
+    }
     let narrows = |c: &Caveat| c.code == Code::NewlyIgnored && c.effect == Effect::Narrows;
     if !records.is_empty() && !circumstances.caveats.iter().any(narrows) {
         grown.extend(world.round.newly_ignored(whole));
