@@ -103,7 +103,7 @@ fn what_is_not_promised_is_named() {
     let examples = PAGE.lines().filter_map(|line| line.strip_prefix("```sh "));
     let tried = [
         "tests", "ignored", "links", "home", "path", "refs", "state", "accept", "record", "reset",
-        "narrowed", "inputs", "sandbox", "killed", "mapped", "own", "shm", "within",
+        "narrowed", "inputs", "sandbox", "killed", "mapped", "own", "shm", "within", "empty",
     ];
     assert_eq!(examples.collect::<BTreeSet<_>>(), BTreeSet::from(tried));
 }
@@ -119,6 +119,7 @@ fn what_the_machine_and_the_tests_say_is_believed() {
         ("ignored", "sh node_modules/lint/run.sh", "ok\n", "bad\n"),
         ("home", "git diff --check HEAD", "ok\n", "ok \n"),
         ("path", "grep -q ok src/a", "ok\n", "bad\n"),
+        ("empty", "test -d src/done", "ok\n", "bad\n"),
         ("refs", "grep -q ok src/a", "ok\n", "bad\n"),
     ] {
         let project = red(check, good, bad);
