@@ -75,13 +75,7 @@ pub fn path() -> impl Strategy<Value = RepoPath> {
     vec(name, 1..6).prop_filter_map("no path", |names| RepoPath::from_exact(&names.join(&b'/')))
 }
 
-/// A path made from a glob: a hit most of the time, else a near miss.
-pub fn path_like(glob: &Glob) -> impl Strategy<Value = RepoPath> + use<> {
-    let text = glob.text().to_owned();
-    vec(any::<u8>(), 0..48).prop_filter_map("no path", move |choices| derive(&text, &choices))
-}
-
-/// A glob and a path made from it.
+/// A glob and a path made from it: a hit most of the time, else a near miss.
 pub fn glob_and_path() -> impl Strategy<Value = (Glob, RepoPath)> {
     (glob(), vec(any::<u8>(), 0..48)).prop_filter_map("no path", |(glob, choices)| {
         let path = derive(glob.text(), &choices)?;
@@ -91,25 +85,18 @@ pub fn glob_and_path() -> impl Strategy<Value = (Glob, RepoPath)> {
 
 /// Selections of globs, with named ones among them that are shared.
 pub fn selections() -> impl Strategy<Value = Vec<Selection>> {
-    let item = |named: usize| {
-        (
-            prop::bool::weighted(0.3),
-            any::<Index>(),
-            prop::bool::weighted(0.2),
-            0..=named,
-        )
+    let list = |named: usize| {
+        let (not, by_name) = (prop::bool::weighted(0.3), prop::bool::weighted(0.2));
+        vec((not, any::<Index>(), by_name, 0..=named), 1..5)
     };
-    let list = move |named| vec(item(named), 1..5);
     (vec(glob(), 1..8), vec(list(0), 1..4), vec(list(2), 1..8)).prop_map(|(globs, named, lists)| {
         let mut shared: Vec<Arc<Selection>> = Vec::new();
         for list in named {
             let selection = selection(&list, &globs, &shared);
             shared.push(Arc::new(selection));
         }
-        lists
-            .iter()
-            .map(|list| selection(list, &globs, &shared))
-            .collect()
+        let lists = lists.iter();
+        lists.map(|list| selection(list, &globs, &shared)).collect()
     })
 }
 
@@ -118,20 +105,18 @@ pub fn selections() -> impl Strategy<Value = Vec<Selection>> {
 type RawItem = (bool, Index, bool, usize);
 
 fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Selection {
-    let items = list
-        .iter()
-        .enumerate()
-        .map(|(i, (not, glob, by_name, name))| Item {
-            // The first item is positive: a list with only exclusions is not a selection.
-            not: *not && i > 0,
-            what: match named.get(*name) {
-                Some(items) if *by_name => ItemContent::Paths {
-                    items: items.clone(),
-                    name: format!("n{name}"),
-                },
-                _ => ItemContent::Glob(glob.get(globs).clone()),
+    let items = list.iter().enumerate();
+    let items = items.map(|(i, (not, glob, by_name, name))| Item {
+        // The first item is positive: a list with only exclusions is not a selection.
+        not: *not && i > 0,
+        what: match named.get(*name) {
+            Some(items) if *by_name => ItemContent::Paths {
+                items: items.clone(),
+                name: format!("n{name}"),
             },
-        });
+            _ => ItemContent::Glob(glob.get(globs).clone()),
+        },
+    });
     Selection {
         items: items.collect(),
     }
@@ -139,13 +124,11 @@ fn selection(list: &[RawItem], globs: &[Glob], named: &[Arc<Selection>]) -> Sele
 
 /// Sets of changed files, where the given globs select many.
 pub fn changes_like(globs: Vec<Glob>) -> impl Strategy<Value = ChangeSet> {
-    let near = (any::<Index>(), vec(any::<u8>(), 0..32)).prop_filter_map(
-        "no path",
-        move |(index, choices)| {
-            let glob = (!globs.is_empty()).then(|| index.get(&globs))?;
-            derive(glob.text(), &choices)
-        },
-    );
+    let near = (any::<Index>(), vec(any::<u8>(), 0..32));
+    let near = near.prop_filter_map("no path", move |(index, choices)| {
+        let glob = (!globs.is_empty()).then(|| index.get(&globs))?;
+        derive(glob.text(), &choices)
+    });
     vec(prop_oneof![3 => near, 1 => path()], 0..150).prop_map(change_set)
 }
 
@@ -188,20 +171,12 @@ pub fn reference(glob: &str, path: &[u8]) -> bool {
     let names: Vec<Vec<Option<char>>> = path.split(|b| *b == b'/').map(characters).collect();
     expand(glob).iter().any(|text| {
         let segments = segments_of(text);
-        !text.is_empty()
-            && fits(
-                &segments,
-                &names,
-                |segment| matches!(segment.as_slice(), [Ask::Star, Ask::Star]),
-                |segment, name| {
-                    fits(
-                        segment,
-                        name,
-                        |ask| matches!(ask, Ask::Star),
-                        |ask, c| takes(ask, *c),
-                    )
-                },
-            )
+        let is_star = |ask: &Ask| matches!(ask, Ask::Star);
+        let is_any = |segment: &Vec<Ask>| segment.len() == 2 && segment.iter().all(is_star);
+        let of_name = |segment: &Vec<Ask>, name: &Vec<Option<char>>| {
+            fits(segment, name, is_star, |ask, c| takes(ask, *c))
+        };
+        !text.is_empty() && fits(&segments, &names, is_any, of_name)
     })
 }
 
@@ -318,13 +293,11 @@ fn expand(text: &str) -> Vec<String> {
 
 /// The segments of a text without braces.
 fn segments_of(text: &str) -> Vec<Vec<Ask>> {
-    let text = if text.ends_with('/') {
-        format!("{text}**")
-    } else {
-        text.to_owned()
-    };
-    units(&text)
-        .split(|u| *u == "/")
+    let behind = if text.ends_with('/') { "**" } else { "" };
+    let text = format!("{text}{behind}");
+    let units = units(&text);
+    let segments = units.split(|unit| *unit == "/");
+    segments
         .map(|s| s.iter().map(|unit| ask(unit)).collect())
         .collect()
 }
@@ -336,18 +309,15 @@ fn ask(unit: &str) -> Ask {
         ("?", _) => Ask::Any,
         (_, Some('\\')) => Ask::Char(chars.next().unwrap_or('\\')),
         (_, Some('[')) if unit.len() > 1 => {
-            let body = unit
-                .strip_prefix('[')
-                .and_then(|b| b.strip_suffix(']'))
-                .unwrap_or_default();
+            let body = unit.strip_prefix('[').and_then(|b| b.strip_suffix(']'));
+            let body = body.unwrap_or_default();
             let positive = body.strip_prefix(['!', '^']);
             let mut members: Vec<(char, bool)> = Vec::new();
             let mut chars = positive.unwrap_or(body).chars();
             while let Some(c) = chars.next() {
-                members.push(if c == '\\' {
-                    (chars.next().unwrap_or(c), false)
-                } else {
-                    (c, c == '-')
+                members.push(match c {
+                    '\\' => (chars.next().unwrap_or(c), false),
+                    c => (c, c == '-'),
                 });
             }
             Ask::Set(positive.is_some(), ranges(&members))
@@ -446,11 +416,8 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
             Err(error) => sound(text, &error)?,
         }
     }
-    let paths: Vec<RepoPath> = paths
-        .split(|b| *b == b'\n')
-        .take(256)
-        .filter_map(RepoPath::from_exact)
-        .collect();
+    let paths = paths.split(|b| *b == b'\n').take(256);
+    let paths: Vec<RepoPath> = paths.filter_map(RepoPath::from_exact).collect();
     let whole = Selection { items };
     for glob in globs_of([&whole]) {
         for path in &paths {
@@ -481,11 +448,8 @@ pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), Stri
     if error.message.contains('\n') || error.message.ends_with('.') || error.message.is_empty() {
         return Err(format!("`{text}`: bad message {:?}", error.message));
     }
-    let proposal = error
-        .help
-        .as_deref()
-        .and_then(|h| h.strip_prefix("write `"))
-        .and_then(|h| h.strip_suffix('`'));
+    let proposal = error.help.as_deref();
+    let proposal = proposal.and_then(|h| h.strip_prefix("write `")?.strip_suffix('`'));
     match proposal.map(Glob::parse) {
         // Text that cannot be shown unchanged is shown escaped, and then is not meant to be copied.
         Some(Err(_)) if !text.contains(vplan_base::word::is_unsafe_to_show) => {
@@ -508,11 +472,10 @@ pub fn agree(selections: &[Selection], changes: &ChangeSet) -> Result<(), String
     }
     for (selection, got) in selections.iter().zip(got) {
         let excluded = |path: &RepoPath| selection.items.iter().any(|i| i.not && i.selects(path));
-        let items = selection.items.iter().map(|item| {
-            hits(changes, |path| {
-                !item.not && item.selects(path) && !excluded(path)
-            })
-        });
+        let is_hit =
+            |item: &Item, path: &RepoPath| !item.not && item.selects(path) && !excluded(path);
+        let items = selection.items.iter();
+        let items = items.map(|item| hits(changes, |path| is_hit(item, path)));
         let want = Selected {
             all: hits(changes, |path| selection.selects(path)),
             items: items.collect(),

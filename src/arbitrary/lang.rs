@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::Union;
 use vplan_arbitrary::glob::among;
-use vplan_base::command::{Env, quote};
+use vplan_base::command::{Command, Env, quote, to_text};
 use vplan_base::setting::{Row, Takes};
 use vplan_base::word::Word;
 
@@ -120,16 +120,12 @@ fn permute<'a>(lines: &[Line], free: bool, by: &mut impl Iterator<Item = &'a Ind
     let mut out: Vec<Line> = Vec::new();
     for line in lines {
         let body = line.body.as_ref().map(|b| permute(b, line.free, by));
-        let line = Line {
-            body,
-            ..line.clone()
+        let line = line.clone();
+        let at = match free {
+            true => by.next().map_or(0, |i| i.index(out.len() + 1)),
+            false => out.len(),
         };
-        let at = if free {
-            by.next().map_or(0, |i| i.index(out.len() + 1))
-        } else {
-            out.len()
-        };
-        out.insert(at, line);
+        out.insert(at, Line { body, ..line });
     }
     out
 }
@@ -221,16 +217,11 @@ fn write_piece(piece: &Piece, style: &mut Style, out: &mut String) {
             let literal = !text.contains(['\'', '\n', '\r']);
             match style.pick(3) {
                 1 if literal => out.push_str(&format!("'{text}'")),
-                2 => {
-                    out.push('"');
-                    text.chars()
-                        .for_each(|c| out.push_str(&format!("\\u{{{:x}}}", u32::from(c))));
-                    out.push('"');
-                }
-                _ => {
+                how => {
                     out.push('"');
                     for c in text.chars() {
                         match c {
+                            c if how == 2 => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
                             '\n' => out.push_str("\\n"),
                             '\r' => out.push_str("\\r"),
                             '"' | '\\' => out.extend(['\\', c]),
@@ -263,48 +254,14 @@ pub fn name() -> impl Strategy<Value = String> {
 /// The text of a string or an argument: words with any special characters. Without bidirectional
 /// controls, which a contract may only contain escaped.
 pub fn text() -> impl Strategy<Value = String> {
-    let odd = select(vec![
-        "'",
-        "\"",
-        "\\",
-        "#",
-        " #",
-        "{",
-        "}",
-        "{changed}",
-        "$X",
-        "$(",
-        "`",
-        "&&",
-        "|",
-        ";",
-        "\n",
-        "\t",
-        "\r",
-        "é",
-        "日",
-        "!",
-        "*",
-        "?",
-        "[a]",
-        "~",
-        ":",
-        "->",
-        ",",
-        "=",
-        " ",
-        "\u{1b}",
-        "\u{feff}",
-        "\u{e000}",
-    ]);
-    vec(
-        prop_oneof![
-            "[a-z0-9./_-]{1,4}".boxed(),
-            odd.prop_map(str::to_owned).boxed()
-        ],
-        0..5,
-    )
-    .prop_map(|p| p.concat())
+    const ODD: &str = "' \" \\ # { } {changed} $X $( ` && | ; é 日 ! * ? [a] ~ : -> , =";
+    const BLANK: [&str; 8] = [
+        " #", "\n", "\t", "\r", " ", "\u{1b}", "\u{feff}", "\u{e000}",
+    ];
+    let odd: Vec<&str> = ODD.split(' ').chain(BLANK).collect();
+    let odd = select(odd).prop_map(str::to_owned);
+    let piece = prop_oneof!["[a-z0-9./_-]{1,4}".boxed(), odd.boxed()];
+    vec(piece, 0..5).prop_map(|p| p.concat())
 }
 
 fn program() -> impl Strategy<Value = String> {
@@ -314,10 +271,10 @@ fn program() -> impl Strategy<Value = String> {
 /// Whether the grammar takes a word for a program.
 fn is_program(name: &[u8]) -> bool {
     let words = [Word::new(name)];
-    let text = vplan_base::command::to_text(&Env::new(), &words);
+    let text = to_text(&Env::new(), &words);
     matches!(
         vplan_lang::command::parse_command(&text),
-        vplan_base::command::Command::Argv { .. }
+        Command::Argv { .. }
     )
 }
 
@@ -335,9 +292,8 @@ fn line(pieces: Vec<Piece>) -> Line {
 
 fn block(pieces: Vec<Piece>, body: Vec<Line>) -> Line {
     Line {
-        pieces,
         body: Some(body),
-        free: false,
+        ..line(pieces)
     }
 }
 
@@ -351,18 +307,10 @@ fn sel() -> impl Strategy<Value = Piece> {
 
 fn command() -> impl Strategy<Value = Vec<Piece>> {
     let assignments = btree_map("[A-Z_]{1,3}", "[a-z0-9]{0,3}", 0..2);
-    let args = vec(
-        prop_oneof![4 => text().prop_map(Piece::Arg), 1 => Just(bare("{changed}"))],
-        0..4,
-    );
-    (assignments, program(), args).prop_map(|(env, program, args)| {
-        let mut pieces: Vec<Piece> = env
-            .into_iter()
-            .map(|(k, v)| bare(format!("{k}={v}")))
-            .collect();
-        pieces.push(Piece::Arg(program));
-        pieces.extend(args);
-        pieces
+    let arg = prop_oneof![4 => text().prop_map(Piece::Arg), 1 => Just(bare("{changed}"))];
+    (assignments, program(), vec(arg, 0..4)).prop_map(|(env, program, args)| {
+        let env = env.into_iter().map(|(k, v)| bare(format!("{k}={v}")));
+        env.chain([Piece::Arg(program)]).chain(args).collect()
     })
 }
 
@@ -383,16 +331,9 @@ fn words(pieces: &[&str]) -> Vec<Piece> {
 }
 
 fn verb() -> impl Strategy<Value = Line> {
+    let simple = among("exists | absent | not-empty | size 1B..2KiB | size ..3MB | type utf8");
     let assertion = prop_oneof![
-        select(vec![
-            "exists",
-            "absent",
-            "not-empty",
-            "size 1B..2KiB",
-            "size ..3MB",
-            "type utf8"
-        ])
-        .prop_map(|w| words(&[w])),
+        simple.prop_map(|w| words(&[w])),
         text().prop_map(|t| vec![bare("contains"), Piece::Str(t)]),
     ];
     prop_oneof![
@@ -448,10 +389,8 @@ fn check() -> impl Strategy<Value = Line> {
         free: true,
     });
     let short = (name(), command()).prop_map(|(name, command)| {
-        line(joined(
-            [bare("check"), bare(name), Piece::Glued(":")],
-            command,
-        ))
+        let head = [bare("check"), bare(name), Piece::Glued(":")];
+        line(joined(head, command))
     });
     let anonymous = command().prop_map(|c| line(joined([bare("run")], c)));
     prop_oneof![block, short, anonymous]
@@ -483,24 +422,19 @@ fn rows() -> impl Strategy<Value = Vec<Piece>> {
 fn each() -> impl Strategy<Value = Line> {
     (name(), rows(), command(), any::<bool>()).prop_map(|(name, rows, command, deep)| {
         let hole = || ["'{x}'", "\"{x}.y\"", "{x}", "a{x}"].map(bare);
-        let check = [
-            bare("check"),
-            bare(format!("a{{x}}{name}")),
-            Piece::Glued(":"),
-        ];
+        let name = bare(format!("a{{x}}{name}"));
+        let check = [bare("check"), name, Piece::Glued(":")];
         let check = line(check.into_iter().chain(command).chain(hole()).collect());
         let mut head = vec![bare("whenChangedAny"), bare("\"{x}/**\""), bare("'{x}'")];
         if matches!(rows.first(), Some(Piece::Bare(word)) if word == "in-workspace") {
             head.extend(["dependents", "{x}"].map(bare));
         }
         let inside = block(head, vec![check]);
-        let inside = match deep {
-            true => block(
-                words(&["each y in-folders \"{x}/*\""]),
-                vec![inside, line(words(&["run t {y}"]))],
-            ),
-            false => inside,
+        let deeper = || {
+            let head = words(&["each y in-folders \"{x}/*\""]);
+            block(head, vec![inside.clone(), line(words(&["run t {y}"]))])
         };
+        let inside = if deep { deeper() } else { inside };
         block(joined([bare("each"), bare("x")], rows), vec![inside])
     })
 }
@@ -533,16 +467,11 @@ fn service() -> impl Strategy<Value = Line> {
     let settings = (proptest::option::of(ready), vec(setting, 0..3));
     let settings = settings.prop_map(|(ready, settings)| {
         let settings = settings.into_iter().map(|text| words(&[text]));
-        ready
-            .into_iter()
-            .chain(settings)
-            .map(line)
-            .collect::<Vec<_>>()
+        Vec::from_iter(ready.into_iter().chain(settings).map(line))
     });
     (name(), command(), proptest::option::of(settings)).prop_map(|(name, command, settings)| {
-        let command = command
-            .into_iter()
-            .chain([bare("{port}"), bare("\"{tmp}/x\"")]);
+        let holes = [bare("{port}"), bare("\"{tmp}/x\"")];
+        let command = command.into_iter().chain(holes);
         let head = [bare("service"), bare(name)].into_iter();
         let Some(settings) = settings else {
             return line(head.chain([Piece::Glued(":")]).chain(command).collect());
@@ -576,27 +505,18 @@ fn top() -> impl Strategy<Value = Line> {
         }),
         command().prop_map(|c| joined([bare("judge-with")], c)),
     ];
-    let policy = prop_oneof![
-        Just(("limits", vec!["budget 5m", "jobs 2"])),
-        Just(("limits", vec!["jobs auto"])),
-        Just((
-            "import \"l\" as x at \"d\"",
-            vec!["allow reads", "without a b/*", "allow network sandbox"]
-        )),
-        Just((
-            "gate",
-            vec!["confirmations 2", "retries 1", "propagate off"]
-        )),
-        Just(("defaults", vec!["timeout 3s", "tags a b", "retries 0"])),
-        Just((
-            "machine linux",
-            vec!["property \"OS\" \"linux\"", "property 'a b' \"\\n\""]
-        )),
-        Just((
-            "defaults test",
-            vec!["timeout 3s", "tags a b", "sandbox files"]
-        )),
-    ];
+    let policy = among(
+        "limits; budget 5m; jobs 2 | limits; jobs auto | \
+         import \"l\" as x at \"d\"; allow reads; without a b/*; allow network sandbox | \
+         gate; confirmations 2; retries 1; propagate off | \
+         defaults; timeout 3s; tags a b; retries 0 | \
+         machine linux; property \"OS\" \"linux\"; property 'a b' \"\\n\" | \
+         defaults test; timeout 3s; tags a b; sandbox files",
+    );
+    let policy = policy.prop_map(|text| {
+        let (head, lines) = text.split_once("; ").unwrap_or((text, ""));
+        (head, lines.split("; ").collect())
+    });
     let policy = prop_oneof![4 => policy.boxed(), 1 => format_block().boxed()];
     prop_oneof![
         3 => entry(),
@@ -613,19 +533,12 @@ fn top() -> impl Strategy<Value = Line> {
 
 /// The lines of a `format` block; they need not fit each other.
 fn format_block() -> impl Strategy<Value = (&'static str, Vec<&'static str>)> {
-    let line = select(vec![
-        "finding '{file}:{line}:{column}: {severity}: {code}: {message}'",
-        "finding error '{file} - {message}'",
-        "finding note \"it's {}\"",
-        "heading '== {file}'",
-        "clean 'all  is well'",
-        "passed '{count} passed'",
-        "failed '\u{2716} {name}'",
-        "skipped '{count} \"skipped\"'",
-        "errors E F",
-        "warnings W",
-        "notes N I",
-    ]);
+    let line = among(
+        "finding '{file}:{line}:{column}: {severity}: {code}: {message}' | \
+         finding error '{file} - {message}' | finding note \"it's {}\" | heading '== {file}' | \
+         clean 'all  is well' | passed '{count} passed' | failed '\u{2716} {name}' | \
+         skipped '{count} \"skipped\"' | errors E F | warnings W | notes N I",
+    );
     vec(line, 1..6).prop_map(|lines| ("format own", lines))
 }
 
@@ -657,18 +570,11 @@ pub fn environment_and_words() -> impl Strategy<Value = (Env, Vec<Word>)> {
         any::<String>().prop_map(|s| Word::from(s.replace('\0', "").as_str())),
     ]
     .boxed();
-    let program = word
-        .clone()
-        .prop_filter("a program's name", |w| is_program(w.as_bytes()));
-    (
-        btree_map("[A-Za-z_][A-Za-z0-9_]{0,4}", word.clone(), 0..3),
-        program,
-        vec(word, 0..5),
-    )
-        .prop_map(|(env, program, args)| {
-            let words = joined([program], args);
-            (env, words)
-        })
+    let program = word.clone();
+    let program = program.prop_filter("a program's name", |w| is_program(w.as_bytes()));
+    let env = btree_map("[A-Za-z_][A-Za-z0-9_]{0,4}", word.clone(), 0..3);
+    let all = (env, program, vec(word, 0..5));
+    all.prop_map(|(env, program, args)| (env, joined([program], args)))
 }
 
 /// Command text: whole words in every quoting, operators and expansions, and loose characters.

@@ -16,7 +16,7 @@ use vplan_base::machine::{Machine, On};
 use vplan_base::path::RepoPath;
 use vplan_base::service::{Ready, ReadyCommand, Service};
 use vplan_base::setting::{Row, Value};
-use vplan_base::span::{Place, SourceId};
+use vplan_base::span::Place;
 use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::request::Assertion;
@@ -65,12 +65,9 @@ fn globs(texts: &[&str]) -> Vec<Glob> {
 /// A command of words without quotes; `{changed}` is not expanded.
 #[must_use]
 pub fn command(text: &str) -> Command {
-    let piece = |w: &str| {
-        if w == "{changed}" {
-            Piece::Changed
-        } else {
-            Piece::Word(Word::from(w))
-        }
+    let piece = |w: &str| match w {
+        "{changed}" => Piece::Changed,
+        w => Piece::Word(Word::from(w)),
     };
     Command::Argv {
         env: Env::new(),
@@ -86,10 +83,8 @@ pub fn plain_check(id: &str) -> Check {
         line: 1,
         column: 1,
         placements: vec![Placement {
-            conditions: Vec::new(),
             line: 1,
-            source: SourceId::default(),
-            is_use: false,
+            ..Placement::default()
         }],
         ..Check::plain(id, Kind::Run, Body::Command(command("true")))
     }
@@ -121,25 +116,19 @@ pub fn selection() -> impl Strategy<Value = Selection> {
 
 /// The first item is positive.
 fn items(list: Vec<(ItemContent, bool)>) -> Selection {
+    let items = list.into_iter().enumerate().map(|(i, (what, not))| Item {
+        not: not && i > 0,
+        what,
+    });
     Selection {
-        items: list
-            .into_iter()
-            .enumerate()
-            .map(|(i, (what, not))| Item {
-                not: not && i > 0,
-                what,
-            })
-            .collect(),
+        items: items.collect(),
     }
 }
 
 /// Paths and globs for conditions on existence, each once.
 fn sought() -> impl Strategy<Value = Vec<Sought>> {
     let paths = PATHS[..4].iter().map(|path| Sought::Path(repo_path(path)));
-    let globs = MATCHED
-        .iter()
-        .filter_map(|text| Sought::glob(text))
-        .map(Sought::Glob);
+    let globs = globs(&MATCHED).into_iter().map(Sought::Glob);
     let all: Vec<Sought> = paths.chain(globs).collect();
     subsequence(all, 1..4).prop_shuffle()
 }
@@ -184,13 +173,11 @@ fn body() -> impl Strategy<Value = (Kind, Body)> {
     let test = among(COMMANDS).prop_map(|c| (Kind::Test, Body::Command(command(c))));
     let changed = Just((Kind::Lint, Body::Command(command("lint {changed} end"))));
     let shell = Just((Kind::Shell, Body::Shell("a | b".to_owned())));
-    let file = Just((
-        Kind::File,
-        Body::File {
-            path: repo_path("dist/app.js"),
-            assertions: vec![Assertion::Exists],
-        },
-    ));
+    let file = Body::File {
+        path: repo_path("dist/app.js"),
+        assertions: vec![Assertion::Exists],
+    };
+    let file = Just((Kind::File, file));
     let judge = Just((Kind::Judge, Body::Judge("is it good?".to_owned())));
     let unsupported = Just((Kind::Run, Body::Command(unsupported())));
     prop_oneof![8 => run, 2 => test, 2 => changed, 1 => shell, 1 => file, 1 => judge, 1 => unsupported]
@@ -258,83 +245,67 @@ fn on(word: &str) -> Option<On> {
     }
 }
 
-fn outside(paths: &[&str]) -> Value {
-    Value::Outside(paths.iter().map(|path| (*path).to_owned()).collect())
-}
-
 /// A check whose conditions, needs and sequences are drawn later.
 fn check() -> impl Strategy<Value = Check> {
+    let artifacts = || subsequence(&ARTIFACTS[..], 0..2);
+    let beside = prop::bool::weighted(0.2);
     let settings = (
-        subsequence(&ARTIFACTS[..], 0..2),
-        subsequence(&ARTIFACTS[..], 0..2),
-        subsequence(&ARTIFACTS[..], 0..2),
+        [artifacts(), artifacts(), artifacts()],
         subsequence(&["fast", "docs-safe"], 0..2),
         select(&[".", ".", ".", "src", "docs"]),
-        (
-            any::<[bool; 4]>(),
-            prop::bool::weighted(0.2),
-            select(&CONFINED[..]),
-        ),
+        (any::<[bool; 4]>(), beside, select(&CONFINED[..])),
     );
     let tier = select(&[0_u8, 0, 0, 1, 2]);
-    (body(), settings, tier, any::<bool>(), 0_u64..3).prop_map(
-        |((kind, body), settings, tier, named, retries)| {
-            let (cleans, produces, requires, tags, dir, (flags, beside, confined)) = settings;
-            let (level, network, reads, place) = confined;
-            let is_held = level == "files";
-            let [setup, always, optional, warning] = flags;
-            let named = named || !matches!(body, Body::Command(_));
-            let mut check = Check {
-                named,
-                kind,
-                body,
-                tier,
-                ..plain_check("")
-            };
-            if !named {
-                return check;
+    let all = (body(), settings, tier, any::<bool>(), 0_u64..3);
+    all.prop_map(|((kind, body), settings, tier, named, retries)| {
+        let (artifacts, tags, dir, (flags, beside, confined)) = settings;
+        let [cleans, produces, requires] = artifacts.map(|list| globs(&list));
+        let (level, network, reads, place) = confined;
+        let [setup, always, optional, warning] = flags;
+        let mut check = Check {
+            named: named || !matches!(body, Body::Command(_)),
+            kind,
+            body,
+            tier,
+            ..plain_check("")
+        };
+        if !check.named {
+            return check;
+        }
+        check.dir = repo_path(dir);
+        check.tags = tags.into_iter().map(str::to_owned).collect();
+        let starts = match &check.body {
+            Body::Command(command) => matches!(command, Command::Argv { .. }),
+            Body::Shell(_) => true,
+            Body::File { .. } | Body::Judge(_) => false,
+        };
+        let services = Value::Services(vec![service()]);
+        let inputs = Value::Selection(globs(&["src/**"]).into_iter().collect());
+        let outside = Value::Outside(reads.iter().map(|path| (*path).to_owned()).collect());
+        for (row, is_set, value) in [
+            (Row::Retries, true, Value::Number(retries)),
+            (Row::Cleans, !cleans.is_empty(), Value::Globs(cleans)),
+            (Row::Produces, !produces.is_empty(), Value::Globs(produces)),
+            (Row::Requires, !requires.is_empty(), Value::Globs(requires)),
+            (Row::Setup, setup && always, Value::Flag),
+            (Row::Always, always && optional, Value::Flag),
+            (Row::Optional, optional, Value::Flag),
+            (Row::With, beside && starts, services),
+            (Row::Severity, warning, Value::Word("warning")),
+            (Row::Inputs, starts && level == "files", inputs),
+            (Row::Reads, starts && !reads.is_empty(), outside),
+            (Row::Sandbox, starts, Value::Word(level)),
+            (Row::Network, starts, Value::Word(network)),
+        ] {
+            if is_set {
+                check.set(row, value);
             }
-            check.dir = repo_path(dir);
-            check.tags = tags.into_iter().map(str::to_owned).collect();
-            let starts = match &check.body {
-                Body::Command(command) => matches!(command, Command::Argv { .. }),
-                Body::Shell(_) => true,
-                Body::File { .. } | Body::Judge(_) => false,
-            };
-            let made = |list: &[&str]| Value::Globs(globs(list));
-            for (row, value, is_set) in [
-                (Row::Retries, Value::Number(retries), true),
-                (Row::Cleans, made(&cleans), !cleans.is_empty()),
-                (Row::Produces, made(&produces), !produces.is_empty()),
-                (Row::Requires, made(&requires), !requires.is_empty()),
-                (Row::Setup, Value::Flag, setup && always),
-                (Row::Always, Value::Flag, always && optional),
-                (Row::Optional, Value::Flag, optional),
-                (
-                    Row::With,
-                    Value::Services(vec![service()]),
-                    beside && starts,
-                ),
-                (Row::Severity, Value::Word("warning"), warning),
-                (
-                    Row::Inputs,
-                    Value::Selection(globs(&["src/**"]).into_iter().collect()),
-                    starts && is_held,
-                ),
-                (Row::Reads, outside(reads), starts && !reads.is_empty()),
-                (Row::Sandbox, Value::Word(level), starts),
-                (Row::Network, Value::Word(network), starts),
-            ] {
-                if is_set {
-                    check.set(row, value);
-                }
-            }
-            if let Some(on) = on(place).filter(|_| starts) {
-                check.set(Row::On, Value::On(on));
-            }
-            check
-        },
-    )
+        }
+        if let Some(on) = on(place).filter(|_| starts) {
+            check.set(Row::On, Value::On(on));
+        }
+        check
+    })
 }
 
 /// Contracts that validation would accept: names that exist, no cycle, no sequence against the
@@ -346,221 +317,171 @@ pub fn contract() -> impl Strategy<Value = Contract> {
     let edges = vec(any::<(Index, Index)>(), 0..5);
     let sequences = vec(vec(vec(any::<Index>(), 1..3), 2..4), 0..3);
     let risks = vec((selection(), 0_u8..3), 0..3);
-    let limits = (
-        prop::option::of(1_u64..4),
-        prop::option::of(
-            prop_oneof![5 => (1_u32..4).prop_map(Jobs::Number), 1 => Just(Jobs::Auto)],
-        ),
-        any::<bool>(),
-    );
-    (checks, conditions, edges, sequences, risks, limits).prop_map(
-        |(checks, conditions, edges, sequences, risks, limits)| {
-            let n = checks.len();
-            // An order that every constraint agrees with, and that is not the order of the file.
-            let mut rank: Vec<usize> = (0..n).collect();
-            // Without sequences a check may need one of a later tier.
-            let tiers_count = !sequences.is_empty();
-            rank.sort_by_key(|i| {
-                checks
-                    .get(*i)
-                    .map(|(check, _, dice)| (if tiers_count { check.tier } else { 0 }, *dice))
+    let jobs = prop_oneof![5 => (1_u32..4).prop_map(Jobs::Number), 1 => Just(Jobs::Auto)];
+    let limits = (prop::option::of(1_u64..4), prop::option::of(jobs));
+    let limits = limits.prop_map(|(max_checks, jobs)| Limits {
+        budget_ms: None,
+        max_checks,
+        jobs,
+    });
+    let rest = (sequences, risks, (limits, any::<bool>()));
+    (checks, conditions, edges, rest).prop_map(|(checks, conditions, edges, rest)| {
+        let (sequences, risks, (limits, restricted)) = rest;
+        let n = checks.len();
+        // An order that every constraint agrees with, and that is not the order of the file.
+        // Without sequences a check may need one of a later tier.
+        let by_tier = !sequences.is_empty();
+        let mut rank: Vec<usize> = (0..n).collect();
+        rank.sort_by_key(|i| {
+            let place = |(check, _, dice): &(Check, _, u8)| (by_tier.then_some(check.tier), *dice);
+            checks.get(*i).map(place)
+        });
+        let position = |i: &usize| rank.iter().position(|r| r == i).unwrap_or(0);
+        let mut built: Vec<Check> = Vec::new();
+        for (i, (check, placements, _)) in checks.into_iter().enumerate() {
+            let placements = placements.into_iter().enumerate().map(|(p, picks)| {
+                let picks = picks.into_iter().map(|c| c.index(conditions.len()));
+                let picked: BTreeSet<usize> = picks.collect();
+                Placement {
+                    conditions: picked.into_iter().map(ConditionIndex::new).collect(),
+                    line: 10 * i + p + 1,
+                    is_use: p > 0,
+                    ..Placement::default()
+                }
             });
-            let position = |i: usize| rank.iter().position(|r| *r == i).unwrap_or(0);
-            let mut built: Vec<Check> = Vec::new();
-            for (i, (check, placements, _)) in checks.into_iter().enumerate() {
-                let placements = placements.into_iter().enumerate().map(|(p, picks)| {
-                    let mut picked: Vec<usize> = picks
-                        .into_iter()
-                        .map(|c| c.index(conditions.len()))
-                        .collect();
-                    picked.sort_unstable();
-                    picked.dedup();
-                    Placement {
-                        conditions: picked.into_iter().map(ConditionIndex::new).collect(),
-                        line: 10 * i + p + 1,
-                        source: SourceId::default(),
-                        is_use: p > 0,
-                    }
-                });
-                // Nothing can refer to an anonymous check.
-                let (id, take) = match check.named {
-                    true => (format!("check-{i}"), 2),
-                    false => (format!("anonymous-{i}"), 1),
-                };
-                built.push(Check {
-                    id,
-                    line: 10 * i + 1,
-                    placements: placements.take(take).collect(),
-                    ..check
-                });
-            }
-            let named: Vec<bool> = built.iter().map(|c| c.named).collect();
-            let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
-            for (a, b) in edges {
-                let mut ends = [a.index(n), b.index(n)];
-                ends.sort_by_key(|end| position(*end));
-                let [needed, needer] = ends;
-                let index = CheckIndex::new(needed);
-                if needed != needer
-                    && is_named(&needed)
-                    && let Some(check) = built.get_mut(needer)
-                    && check.named
-                    && !check.needs.contains(&index)
-                {
-                    check.needs.push(index);
-                }
-            }
-            let sequence = |groups: Vec<Vec<Index>>| {
-                let mut members: Vec<usize> = groups
-                    .iter()
-                    .flatten()
-                    .map(|i| i.index(n))
-                    .filter(is_named)
-                    .collect();
-                members.sort_by_key(|i| position(*i));
-                members.dedup();
-                let size = members.len().div_ceil(groups.len()).max(1);
-                let members: Vec<CheckIndex> = members.into_iter().map(CheckIndex::new).collect();
-                Sequence {
-                    groups: members.chunks(size).map(<[CheckIndex]>::to_vec).collect(),
-                    line: 90,
-                }
+            // Nothing can refer to an anonymous check.
+            let (id, take) = match check.named {
+                true => (format!("check-{i}"), 2),
+                false => (format!("anonymous-{i}"), 1),
             };
-            let risks = risks
-                .into_iter()
-                .enumerate()
-                .map(|(i, (selection, tier))| Risk {
-                    name: format!("risk-{i}"),
-                    tier,
-                    selection,
-                    line: 80 + i,
-                    place: Place::default(),
-                });
-            let (max_checks, jobs, restricted) = limits;
-            let mut contract = Contract {
-                conditions: conditions.into(),
-                risks: risks.collect(),
-                sequences: sequences.into_iter().map(sequence).collect(),
-                limits: Limits {
-                    budget_ms: None,
-                    max_checks,
-                    jobs,
-                },
-                ..plain_contract(built)
-            };
-            if restricted {
-                let role = Role {
-                    only: vec!["docs-safe".to_owned()],
-                    max_checks: Some(2),
-                    line: Some(70),
-                };
-                contract.roles.insert("docser".to_owned(), role);
+            built.push(Check {
+                id,
+                line: 10 * i + 1,
+                placements: placements.take(take).collect(),
+                ..check
+            });
+        }
+        let named: Vec<bool> = built.iter().map(|c| c.named).collect();
+        let is_named = |i: &usize| named.get(*i).copied().unwrap_or(false);
+        for (a, b) in edges {
+            let mut ends = [a.index(n), b.index(n)];
+            ends.sort_by_key(position);
+            let [needed, needer] = ends;
+            let index = CheckIndex::new(needed);
+            if needed != needer
+                && is_named(&needed)
+                && let Some(check) = built.get_mut(needer)
+                && check.named
+                && !check.needs.contains(&index)
+            {
+                check.needs.push(index);
             }
-            contract
-        },
-    )
+        }
+        let sequence = |groups: Vec<Vec<Index>>| {
+            let members = groups.iter().flatten().map(|i| i.index(n));
+            let mut members: Vec<usize> = members.filter(is_named).collect();
+            members.sort_by_key(position);
+            members.dedup();
+            let size = members.len().div_ceil(groups.len()).max(1);
+            let members: Vec<CheckIndex> = members.into_iter().map(CheckIndex::new).collect();
+            Sequence {
+                groups: members.chunks(size).map(<[CheckIndex]>::to_vec).collect(),
+                line: 90,
+            }
+        };
+        let risks = risks.into_iter().enumerate();
+        let risks = risks.map(|(i, (selection, tier))| Risk {
+            name: format!("risk-{i}"),
+            tier,
+            selection,
+            line: 80 + i,
+            place: Place::default(),
+        });
+        let mut contract = Contract {
+            conditions: conditions.into(),
+            risks: risks.collect(),
+            sequences: sequences.into_iter().map(sequence).collect(),
+            limits,
+            ..plain_contract(built)
+        };
+        if restricted {
+            let role = Role {
+                only: vec!["docs-safe".to_owned()],
+                max_checks: Some(2),
+                line: Some(70),
+            };
+            contract.roles.insert("docser".to_owned(), role);
+        }
+        contract
+    })
 }
 
 /// Changed files: those that conditions speak of, and a few others.
 pub fn changes() -> impl Strategy<Value = ChangeSet> {
+    use Status::{Added, Deleted, Modified, TypeChanged};
     let known = select(&PATHS[..]).prop_map(repo_path);
     let path = prop_oneof![6 => known, 1 => path()];
-    let status = select(&[
-        Status::Added,
-        Status::Modified,
-        Status::Modified,
-        Status::Deleted,
-        Status::TypeChanged,
-    ]);
-    vec(
-        (path, status).prop_map(|(path, status)| ChangedFile { path, status }),
-        0..8,
-    )
-    .prop_map(ChangeSet::new)
-}
-
-/// Verbs that a caller states; most state none.
-fn stated_verb() -> impl Strategy<Value = Option<Kind>> {
-    use Kind::{Compile, Lint, Run, Test};
-    let verbs = [Run, Compile, Lint, Test];
-    prop::option::weighted(0.2, select(verbs.to_vec()))
+    let status = select(&[Added, Modified, Modified, Deleted, TypeChanged]);
+    let file = (path, status).prop_map(|(path, status)| ChangedFile { path, status });
+    vec(file, 0..8).prop_map(ChangeSet::new)
 }
 
 /// Requests without `--only` and `--skip`, which depend on a contract.
 pub fn request() -> impl Strategy<Value = Request> {
     let role = prop::option::of(select(&BUILT_IN_ROLES[..]).prop_map(str::to_owned));
-    let risk = select(&RiskLevel::ALL);
     let boundaries = subsequence(&Boundary::ALL, 0..=2);
     let one = prop_oneof![
         5 => among(COMMANDS).prop_map(command),
         1 => Just(command("fmt {changed}")),
         1 => Just(unsupported()),
     ];
-    let explicit = vec(
-        (stated_verb(), one).prop_map(|(verb, command)| CommandRequest { verb, command }),
-        0..4,
-    );
-    let mode = select(&[
-        Mode::Contract,
-        Mode::Contract,
-        Mode::Contract,
-        Mode::Fallback,
-        Mode::Off,
-    ]);
-    let source = select(&[
-        (None, None),
-        (Some(ChangedIn::Tracked), None),
-        (Some(ChangedIn::WorkTree), None),
-        (
-            Some(ChangedIn::WorkTree),
-            Some("0123456789abcdef0123456789abcdef01234567"),
-        ),
-        (
-            Some(ChangedIn::Index),
-            Some("0000000000000000000000000000000000000000000000000000000000000000"),
-        ),
-    ]);
-    (
-        role,
-        changes(),
-        risk,
-        boundaries,
-        0_u8..3,
-        explicit,
-        mode,
-        any::<[bool; 2]>(),
-        source,
-    )
-        .prop_map(
-            |(
-                role,
-                changed,
-                risk,
-                boundaries,
-                min_tier,
-                explicit,
-                mode,
-                [keep_going, no_recover],
-                (changed_in, base),
-            )| {
-                Request {
-                    role,
-                    changed,
-                    changed_in,
-                    base: base.map(str::to_owned),
-                    risk,
-                    boundaries,
-                    min_tier,
-                    explicit,
-                    mode,
-                    keep_going,
-                    no_recover,
-                    inferred: vec![("inferred-test".to_owned(), command("make test"))],
-                    ..Request::default()
-                }
-            },
-        )
+    // Most state no verb.
+    let verbs = select(&[Kind::Run, Kind::Compile, Kind::Lint, Kind::Test]);
+    let one = (prop::option::weighted(0.2, verbs), one);
+    let one = one.prop_map(|(verb, command)| CommandRequest { verb, command });
+    let who = (role, changes(), select(&RiskLevel::ALL), boundaries);
+    let source = (mode(), any::<[bool; 2]>(), select(&SOURCES));
+    let what = (0_u8..3, vec(one, 0..4), source);
+    (who, what).prop_map(|((role, changed, risk, boundaries), what)| {
+        let (min_tier, explicit, (mode, [keep_going, no_recover], (changed_in, base))) = what;
+        Request {
+            role,
+            changed,
+            changed_in,
+            base: base.map(str::to_owned),
+            risk,
+            boundaries,
+            min_tier,
+            explicit,
+            mode,
+            keep_going,
+            no_recover,
+            inferred: vec![("inferred-test".to_owned(), command("make test"))],
+            ..Request::default()
+        }
+    })
 }
+
+/// Modes in which nobody proposes commands.
+fn mode() -> impl Strategy<Value = Mode> {
+    use Mode::{Contract, Fallback, Off};
+    select(&[Contract, Contract, Contract, Fallback, Off])
+}
+
+/// Where changed files were looked for, and since which commit.
+const SOURCES: [(Option<ChangedIn>, Option<&str>); 5] = [
+    (None, None),
+    (Some(ChangedIn::Tracked), None),
+    (Some(ChangedIn::WorkTree), None),
+    (
+        Some(ChangedIn::WorkTree),
+        Some("0123456789abcdef0123456789abcdef01234567"),
+    ),
+    (
+        Some(ChangedIn::Index),
+        Some("0000000000000000000000000000000000000000000000000000000000000000"),
+    ),
+];
 
 /// Makes a contract's test of a request, without assertions.
 #[must_use]
@@ -586,20 +507,16 @@ pub fn facts() -> impl Strategy<Value = Facts> {
     let exists = vec(certainty.clone(), PATHS.len());
     let matched = vec(certainty, MATCHED.len());
     let missing = subsequence(&PATHS[..], 0..3);
-    (exists, matched, missing).prop_map(|(exists, matched, missing)| {
+    (exists, matched, missing).prop_map(|(exists, matched, mut missing)| {
         let mut facts = Facts::default();
-        for (path, answer) in PATHS.iter().zip(exists) {
-            facts.add(Question::Exists(repo_path(path)), FactAnswer::Word(answer));
+        let paths = PATHS.map(|path| Question::Exists(repo_path(path)));
+        let globs = globs(&MATCHED).into_iter().map(Question::ExistsMatch);
+        let answers = exists.into_iter().chain(matched).map(FactAnswer::Word);
+        for (question, answer) in paths.into_iter().chain(globs).zip(answers) {
+            facts.add(question, answer);
         }
-        for (glob, answer) in MATCHED
-            .iter()
-            .filter_map(|text| Sought::glob(text))
-            .zip(matched)
-        {
-            facts.add(Question::ExistsMatch(glob), FactAnswer::Word(answer));
-        }
-        let mut missing: Vec<Word> = missing.into_iter().map(Word::from).collect();
-        missing.sort();
+        missing.sort_unstable();
+        let missing = missing.into_iter().map(Word::from).collect();
         facts.add(Question::MissingChanged, FactAnswer::List(missing));
         facts
     })
@@ -631,35 +548,28 @@ impl Compilation {
 pub fn compilation() -> impl Strategy<Value = Compilation> {
     let picks = prop::option::weighted(0.15, any::<(Index, bool)>());
     let skip = prop::option::weighted(0.15, any::<Index>());
-    (
-        prop::option::weighted(0.95, contract()),
-        request(),
-        facts(),
-        picks,
-        skip,
-    )
-        .prop_map(|(contract, mut request, facts, only, skip)| {
-            let checks: Vec<&Check> = contract.iter().flat_map(|c| c.checks.iter()).collect();
-            let picked = |pick: Index| (!checks.is_empty()).then(|| *pick.get(&checks));
-            if let Some((pick, by_tag)) = only
-                && let Some(check) = picked(pick)
-            {
-                let tag = check.tags.first().filter(|_| by_tag);
-                let name = || Selector::Name(check.id.clone());
-                request.only = vec![tag.cloned().map_or_else(name, Selector::Tag)];
-            }
-            if let Some(check) = skip.and_then(picked) {
-                request.skip = vec![Skip {
-                    name: check.id.clone(),
-                    reason: "known to be broken".to_owned(),
-                }];
-            }
-            Compilation {
-                contract,
-                request,
-                facts,
-            }
-        })
+    let contract = prop::option::weighted(0.95, contract());
+    let all = (contract, request(), facts(), picks, skip);
+    all.prop_map(|(contract, mut request, facts, only, skip)| {
+        let checks: Vec<&Check> = contract.iter().flat_map(|c| c.checks.iter()).collect();
+        let picked = |pick: Index| (!checks.is_empty()).then(|| *pick.get(&checks));
+        if let Some((pick, by_tag)) = only
+            && let Some(check) = picked(pick)
+        {
+            let tag = check.tags.first().filter(|_| by_tag);
+            let name = || Selector::Name(check.id.clone());
+            request.only = vec![tag.cloned().map_or_else(name, Selector::Tag)];
+        }
+        request.skip.extend(skip.and_then(picked).map(|check| Skip {
+            name: check.id.clone(),
+            reason: "known to be broken".to_owned(),
+        }));
+        Compilation {
+            contract,
+            request,
+            facts,
+        }
+    })
 }
 
 /// Plans as compiling makes them.
@@ -671,63 +581,45 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 pub fn varied() -> impl Strategy<Value = Compilation> {
     const COMMANDS: [&str; 5] = ["true", "echo a", "make test", "new one", "fmt {changed}"];
     let proposed = vec(select(&COMMANDS[..]), 0..4);
-    let mode = select(&[
-        Mode::Contract,
-        Mode::Contract,
-        Mode::Contract,
-        Mode::Fallback,
-        Mode::Llm,
-        Mode::Hybrid,
-        Mode::Off,
-    ]);
-    (compilation(), selections(), mode, proposed, any::<u8>()).prop_flat_map(
-        |(mut c, lists, mode, proposed, dice)| {
-            c.request.mode = mode;
-            let commands = proposed
-                .into_iter()
-                .map(|text| (command(text).into(), None))
-                .collect();
-            c.request.proposal = (dice % 4 > 0).then(|| Proposal {
-                question: "{}".into(),
-                answer: "{}".into(),
-                commands,
-            });
-            let mut lists = lists.into_iter().cycle();
-            let mut all = Vec::new();
-            if let Some(contract) = &mut c.contract {
-                let conditions = contract
-                    .conditions
-                    .iter_mut()
-                    .filter_map(|c| selection_of(&mut c.test));
-                for (i, selection) in conditions
-                    .chain(contract.risks.iter_mut().map(|r| &mut r.selection))
-                    .enumerate()
+    let mode = prop_oneof![5 => mode(), 1 => Just(Mode::Llm), 1 => Just(Mode::Hybrid)];
+    let all = (compilation(), selections(), mode, proposed, any::<u8>());
+    all.prop_flat_map(|(mut c, lists, mode, proposed, dice)| {
+        c.request.mode = mode;
+        let commands = proposed.into_iter();
+        let commands = commands.map(|text| (command(text).into(), None));
+        c.request.proposal = (dice % 4 > 0).then(|| Proposal {
+            question: "{}".into(),
+            answer: "{}".into(),
+            commands: commands.collect(),
+        });
+        let mut lists = lists.into_iter().cycle();
+        let mut all = Vec::new();
+        if let Some(contract) = &mut c.contract {
+            let conditions = contract.conditions.iter_mut();
+            let conditions = conditions.filter_map(|c| selection_of(&mut c.test));
+            let risks = contract.risks.iter_mut().map(|r| &mut r.selection);
+            for (i, selection) in conditions.chain(risks).enumerate() {
+                if dice >> (i % 8) & 1 == 1
+                    && let Some(other) = lists.next()
                 {
-                    if dice >> (i % 8) & 1 == 1
-                        && let Some(other) = lists.next()
-                    {
-                        *selection = other;
-                    }
-                    all.push(selection.clone());
+                    *selection = other;
                 }
+                all.push(selection.clone());
             }
-            // Files whose names sort differently with a `./` before them.
-            let odd = ["0", "@0", "docs/-1", "docs/0"];
-            let odd = odd.map(|path| ChangedFile::modified(&repo_path(path)));
-            let mut globs = globs_of(&all);
-            globs.extend(Glob::parse("src/**").ok());
-            (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
-                let near = near
-                    .files()
-                    .iter()
-                    .take(12)
-                    .chain(odd.iter().filter(|_| dice % 3 == 0));
-                let files = c.request.changed.files().iter().chain(near);
-                c.request.changed = ChangeSet::new(files.cloned().collect());
-                c
-            })
-        },
-    )
+        }
+        // Files whose names sort differently with a `./` before them.
+        let odd = ["0", "@0", "docs/-1", "docs/0"];
+        let odd = odd.map(|path| ChangedFile::modified(&repo_path(path)));
+        let mut globs = globs_of(&all);
+        globs.extend(Glob::parse("src/**").ok());
+        (Just(c), changes_like(globs)).prop_map(move |(mut c, near)| {
+            let odd = odd.iter().filter(|_| dice % 3 == 0);
+            let near = near.files().iter().take(12).chain(odd);
+            let files = c.request.changed.files().iter().chain(near);
+            c.request.changed = ChangeSet::new(files.cloned().collect());
+            c
+        })
+    })
 }
 
 fn selection_of(test: &mut Test) -> Option<&mut Selection> {

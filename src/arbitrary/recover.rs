@@ -139,110 +139,71 @@ pub fn early_cleanup() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// Predecessors are needed, waited for, or only prepare.
-type Settings = (
-    Command,
-    Origin,
-    bool,
-    bool,
-    bool,
-    Vec<(Index, u8)>,
-    u8,
-    bool,
-);
-
-fn settings() -> impl Strategy<Value = Settings> {
-    let origin = select(&[
-        Origin::Explicit,
-        Origin::Contract,
-        Origin::Inferred,
-        Origin::Proposed,
-    ]);
+/// Generates the parts of a step: itself without an id, its predecessors (each is needed, waited
+/// for, or only prepares), and whether its id is one that a split would like to give.
+fn rough_step() -> impl Strategy<Value = (Step, Vec<(Index, u8)>, bool)> {
+    use Origin::{Contract, Explicit, Inferred, Proposed};
+    let origin = select(&[Explicit, Contract, Inferred, Proposed]);
     // Rare settings: one in eight.
     let rare = || (0_u8..8).prop_map(|n| n == 0);
+    let flags = (any::<bool>(), rare(), rare());
     let predecessors = vec((any::<Index>(), 0_u8..3), 0..3);
-    (
-        command(),
-        origin,
-        any::<bool>(),
-        rare(),
-        rare(),
-        predecessors,
-        0_u8..3,
-        any::<bool>(),
-    )
+    let rest = (predecessors, 0_u8..3, any::<bool>());
+    (command(), origin, flags, rest).prop_map(|(command, origin, flags, rest)| {
+        let (optional, warning, setup) = flags;
+        let (predecessors, tier, suffixed) = rest;
+        let mut made = Step {
+            origin,
+            optional,
+            setup,
+            tier,
+            ..step("", &command)
+        };
+        if warning {
+            made.severity = Severity::Warning;
+        }
+        (made, predecessors, suffixed)
+    })
 }
 
 /// A sealed, well-formed plan with constraints, tiers and origins, changed files and a policy.
 pub fn plan() -> impl Strategy<Value = Plan> {
-    let changed = subsequence(
-        vec![
-            "package.json",
-            "Makefile",
-            "src/d",
-            "a.test.ts",
-            "web/Makefile",
-        ],
-        0..3,
-    );
+    const FILES: &str = "package.json | Makefile | src/d | a.test.ts | web/Makefile";
+    let changed = subsequence(FILES.split(" | ").collect::<Vec<_>>(), 0..3);
     let rules: Vec<Open<RewriteRule>> = RewriteRule::ALL.iter().copied().map(Open::Known).collect();
     let policy =
         prop_oneof![3 => Just(rules.clone()), 1 => subsequence(rules.clone(), 0..rules.len())];
-    (
-        vec(settings(), 1..8),
-        changed,
-        any::<bool>(),
-        policy,
-        any::<bool>(),
-    )
-        .prop_map(
-            |(mut settings, changed, deleted, policy, recover_contract)| {
-                settings.sort_by_key(|s| s.6);
-                let mut plan = bare_plan::<Command>(&[]);
-                for (i, settings) in settings.into_iter().enumerate() {
-                    let made = make_step(i, settings, &plan.steps);
-                    plan.steps.push(made);
-                }
-                plan.policy.recover = policy;
-                plan.policy.recover_contract = recover_contract;
-                let status = if deleted {
-                    Status::Deleted
-                } else {
-                    Status::Modified
-                };
-                let file = |path: &str| {
-                    RepoPath::from_exact(path.as_bytes()).map(|path| ChangedFile { path, status })
-                };
-                plan.request.changed =
-                    ChangeSet::new(changed.into_iter().filter_map(file).collect());
-                digest::seal(plan)
-            },
-        )
+    let steps = vec(rough_step(), 1..8);
+    let all = (steps, changed, any::<bool>(), policy, any::<bool>());
+    all.prop_map(|(mut steps, changed, deleted, policy, recover_contract)| {
+        steps.sort_by_key(|(step, ..)| step.tier);
+        let mut plan = bare_plan::<Command>(&[]);
+        for (number, (step, predecessors, suffixed)) in steps.into_iter().enumerate() {
+            let id = match number.checked_sub(1).filter(|_| suffixed) {
+                Some(before) => format!("s{before}-{number}"),
+                None => format!("s{number}"),
+            };
+            let made = placed(Step { id, ..step }, predecessors, &plan.steps);
+            plan.steps.push(made);
+        }
+        plan.policy.recover = policy;
+        plan.policy.recover_contract = recover_contract;
+        let status = match deleted {
+            true => Status::Deleted,
+            false => Status::Modified,
+        };
+        let file = |path: &str| {
+            RepoPath::from_exact(path.as_bytes()).map(|path| ChangedFile { path, status })
+        };
+        plan.request.changed = ChangeSet::new(changed.into_iter().filter_map(file).collect());
+        digest::seal(plan)
+    })
 }
 
-fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
-    let (command, origin, optional, warning, setup, predecessors, tier, suffixed) = settings;
-    // Ids that a split would like to give.
-    let id = if suffixed && number > 0 {
-        format!("s{}-{number}", number - 1)
-    } else {
-        format!("s{number}")
-    };
-    let mut made = Step {
-        origin,
-        optional,
-        setup,
-        tier,
-        ..step(&id, &command)
-    };
-    if warning {
-        made.severity = Severity::Warning;
-    }
+fn placed(mut made: Step, predecessors: Vec<(Index, u8)>, earlier: &[Step]) -> Step {
     for (index, how) in predecessors {
-        let Some(before) = earlier
-            .get(index.index(earlier.len().max(1)))
-            .filter(|b| !made.after.contains(&b.id))
-        else {
+        let before = earlier.get(index.index(earlier.len().max(1)));
+        let Some(before) = before.filter(|b| !made.after.contains(&b.id)) else {
             continue;
         };
         made.after.push(before.id.clone());
@@ -261,22 +222,15 @@ fn make_step(number: usize, settings: Settings, earlier: &[Step]) -> Step {
 /// Failures of a plan's steps: most have the code that fits the command.
 pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
     let plan = plan.clone();
-    vec(
-        (any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4),
-        0..6,
-    )
-    .prop_map(move |list| {
+    let one = (any::<Index>(), select(&FailureCode::ALL[..]), 0_u8..4);
+    vec(one, 0..6).prop_map(move |list| {
         let failure = |(index, code, odd): (Index, FailureCode, u8)| {
             let at = index.index(plan.steps.len().max(1));
             let step = plan.steps.get(at)?;
-            let code = if odd == 0 {
-                code
-            } else {
-                fitting(&plan, at).unwrap_or(code)
-            };
+            let fitting = fitting(step).filter(|_| odd > 0);
             Some(Failure {
                 step: step.id.clone(),
-                code,
+                code: fitting.unwrap_or(code),
                 rule: "made up".to_owned(),
                 evidence: "x".to_owned(),
             })
@@ -285,8 +239,7 @@ pub fn failures(plan: &Plan) -> impl Strategy<Value = Vec<Failure>> + use<> {
     })
 }
 
-fn fitting(plan: &Plan, index: usize) -> Option<FailureCode> {
-    let step = plan.steps.get(index)?;
+fn fitting(step: &Step) -> Option<FailureCode> {
     if step.unsupported.is_some() {
         return Some(FailureCode::UnsupportedFormat);
     }
@@ -302,47 +255,38 @@ fn fitting(plan: &Plan, index: usize) -> Option<FailureCode> {
 
 /// Generates facts about the repository.
 pub fn facts() -> impl Strategy<Value = Facts> {
-    let names = subsequence(
-        vec!["all", "build", "clean", "lint", "test", "x", "y"],
-        0..7,
-    );
-    let list =
-        names.prop_map(|names| FactAnswer::List(names.into_iter().map(Word::from).collect()));
-    let answer = || {
-        prop_oneof![
-            2 => list.clone(),
-            1 => select(&[Certainty::No, Certainty::Unknown]).prop_map(FactAnswer::Word),
-        ]
-    };
-    let word =
-        select(&[Certainty::Yes, Certainty::No, Certainty::Unknown]).prop_map(FactAnswer::Word);
-    (vec(answer(), 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
+    const NAMES: &str = "all | build | clean | lint | test | x | y";
+    let names = subsequence(NAMES.split(" | ").collect::<Vec<_>>(), 0..7);
+    let words = |names: Vec<&str>| names.into_iter().map(Word::from).collect();
+    let list = names.prop_map(move |names| FactAnswer::List(words(names)));
+    let no = select(&[Certainty::No, Certainty::Unknown]).prop_map(FactAnswer::Word);
+    let answer = prop_oneof![2 => list, 1 => no];
+    let word = select(&[Certainty::Yes, Certainty::No, Certainty::Unknown]);
+    let word = word.prop_map(FactAnswer::Word);
+    (vec(answer, 8), vec(word, 8), any::<bool>()).prop_map(|(lists, words, all)| {
         let mut facts = Facts::default();
-        let dirs = [
-            RepoPath::root(),
-            RepoPath::from_exact(b"web").unwrap_or_else(RepoPath::root),
-        ];
+        let web = RepoPath::from_exact(b"web").unwrap_or_else(RepoPath::root);
+        let dirs = [RepoPath::root(), web];
         let kinds = [
             Question::Scripts,
             Question::BaseScripts,
             Question::MakeTargets,
             Question::BaseMakeTargets,
         ];
-        let asked = kinds
-            .iter()
-            .flat_map(|kind| dirs.iter().map(|dir| kind(dir.clone())));
+        let asked = kinds.iter();
+        let asked = asked.flat_map(|kind| dirs.iter().map(|dir| kind(dir.clone())));
         for (question, answer) in asked.zip(lists) {
             facts.add(question, answer);
         }
-        let tracked = ["package.json", "Makefile", "web/Makefile"]
-            .iter()
-            .filter_map(|p| RepoPath::from_exact(p.as_bytes()));
+        let tracked = ["package.json", "Makefile", "web/Makefile"].iter();
+        let tracked = tracked.filter_map(|p| RepoPath::from_exact(p.as_bytes()));
         for (path, answer) in tracked.zip(words) {
             facts.add(Question::Tracked(path), answer);
         }
         if all {
             // Nothing else exists.
-            let plan = every_command();
+            let commands: Vec<&str> = COMMANDS.split(" | ").collect();
+            let plan = vplan_plan::bare::plan_of_words(&commands);
             let mut nothing = Facts::default();
             for question in vplan_recover::preflight_questions(&plan, &nothing) {
                 nothing.add(question, FactAnswer::List(Vec::new()));
@@ -355,11 +299,6 @@ pub fn facts() -> impl Strategy<Value = Facts> {
         }
         facts
     })
-}
-
-fn every_command() -> Plan {
-    let commands: Vec<&str> = COMMANDS.split(" | ").collect();
-    vplan_plan::bare::plan_of_words(&commands)
 }
 
 /// Lines that tools print, among noise.

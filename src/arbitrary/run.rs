@@ -76,21 +76,17 @@ impl std::fmt::Debug for Case {
                 s.id, s.kind, s.tier, s.timeout_ms, s.after, s.needs
             )?;
             for (name, is) in [
-                ("always", s.always),
-                ("setup", s.setup),
-                ("warning", s.severity == Severity::Warning),
-                ("unsupported", s.unsupported.is_some()),
+                (" always", s.always),
+                (" setup", s.setup),
+                (" warning", s.severity == Severity::Warning),
+                (" unsupported", s.unsupported.is_some()),
             ] {
-                f.write_str(if is { " " } else { "" })?;
-                f.write_str(if is { name } else { "" })?;
+                write!(f, "{}", if is { name } else { "" })?;
             }
             write!(f, " exclusive {:?}:", s.exclusive)?;
             for b in tries.iter().zip(0..=s.retries).map(|(b, _)| b) {
-                write!(
-                    f,
-                    " {:?} {}ms stop {:?};",
-                    b.finish, b.duration_ms, b.stop_ms
-                )?;
+                let (finish, ms, stop) = (b.finish, b.duration_ms, b.stop_ms);
+                write!(f, " {finish:?} {ms}ms stop {stop:?};")?;
             }
             writeln!(f)?;
         }
@@ -164,14 +160,12 @@ impl Process {
         if self.own_end {
             return own;
         }
-        let (signal, timed_out) = (Some(self.signal.to_owned()), self.timed_out);
         Evidence {
             duration_ms: self.ends - self.started,
-            exit: None,
-            signal,
-            spawn_error: None,
-            timed_out,
-            ..own
+            signal: Some(self.signal.to_owned()),
+            stdout: own.stdout,
+            timed_out: self.timed_out,
+            ..Evidence::default()
         }
     }
 
@@ -189,32 +183,22 @@ impl Process {
 #[must_use]
 pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     let mut journal = Journal::default();
-    let steps = case
-        .plan
-        .steps
-        .iter()
-        .map(|s| PlannedStep {
-            command: s.command.clone(),
-            id: s.id.clone(),
-        })
-        .collect();
-    let mut text = journal.line(
-        0,
-        JournalEntry::RunStarted {
-            environment: None,
-            run_id: "r".into(),
-            started_at: None,
-            version: 1,
-        },
-    );
-    text += &journal.line(
-        0,
-        JournalEntry::PlanCompiled {
-            changed_files_count: Some(1),
-            digest: case.plan.digest.clone(),
-            steps,
-        },
-    );
+    let planned = case.plan.steps.iter().map(|s| PlannedStep {
+        command: s.command.clone(),
+        id: s.id.clone(),
+    });
+    let started = JournalEntry::RunStarted {
+        environment: None,
+        run_id: "r".into(),
+        started_at: None,
+        version: 1,
+    };
+    let compiled = JournalEntry::PlanCompiled {
+        changed_files_count: Some(1),
+        digest: case.plan.digest.clone(),
+        steps: planned.collect(),
+    };
+    let mut text = journal.line(0, started) + &journal.line(0, compiled);
     for (t, happening) in &played.trace {
         let (Happening::Started(number, ..) | Happening::Ended(number)) = happening else {
             continue;
@@ -248,20 +232,18 @@ pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
         };
         text += &journal.line(*t, entry);
     }
-    let steps = report.steps.iter();
+    let steps = report.steps.iter().map(|r| FinalStatus {
+        id: r.id.clone(),
+        reason: r.reason,
+        status: r.status,
+    });
     let end = JournalEntry::RunFinished {
         attempt: Some(report.attempt),
         coverage: report.coverage,
         decision: Some(report.decision),
         exit_code: report.exit_code,
         retries_remaining: Some(report.retries_remaining),
-        steps: steps
-            .map(|r| FinalStatus {
-                id: r.id.clone(),
-                reason: r.reason,
-                status: r.status,
-            })
-            .collect(),
+        steps: steps.collect(),
         verdict: report.verdict,
     };
     text + &journal.line(report.duration_ms, end)
@@ -323,16 +305,14 @@ pub fn play_in_places(
                     let step = step.position();
                     trace.push((now, Happening::Started(step, attempt, limit_ms)));
                     let tries = case.script.get(step).map(Vec::as_slice).unwrap_or_default();
-                    let nth = usize::try_from(attempt)
-                        .unwrap_or(usize::MAX)
-                        .wrapping_sub(1);
-                    let behaviour = *tries.get(nth).ok_or("a try that nobody foresaw")?;
-                    let ends = now + behaviour.duration_ms;
+                    let nth = usize::try_from(attempt).ok().and_then(|n| n.checked_sub(1));
+                    let behaviour = nth.and_then(|nth| tries.get(nth));
+                    let behaviour = *behaviour.ok_or("a try that nobody foresaw")?;
                     let mut process = Process {
                         attempt,
                         started: now,
                         behaviour,
-                        ends,
+                        ends: now + behaviour.duration_ms,
                         own_end: true,
                         signal: "",
                         timed_out: false,
@@ -351,9 +331,8 @@ pub fn play_in_places(
                 Action::Terminate { step, timed_out } => {
                     let step = step.position();
                     trace.push((now, Happening::Terminated(step)));
-                    let process = processes
-                        .get_mut(&step)
-                        .ok_or("a step that does not run is stopped")?;
+                    let process = processes.get_mut(&step);
+                    let process = process.ok_or("a step that does not run is stopped")?;
                     if let Some(stop_ms) = process.behaviour.stop_ms {
                         process.stop(now + stop_ms, "SIGTERM", timed_out);
                     }
@@ -361,9 +340,8 @@ pub fn play_in_places(
                 Action::Kill { step, timed_out } => {
                     let step = step.position();
                     trace.push((now, Happening::Killed(step)));
-                    let process = processes
-                        .get_mut(&step)
-                        .ok_or("a step that does not run is killed")?;
+                    let process = processes.get_mut(&step);
+                    let process = process.ok_or("a step that does not run is killed")?;
                     process.stop(now, "SIGKILL", timed_out);
                 }
                 Action::WakeAt { at } => wake = Some(at),
@@ -379,20 +357,15 @@ pub fn play_in_places(
         }
         let next_end = processes.values().map(|p| p.ends).min();
         let next_interrupt = pending.interrupts.first().map(|(at, _)| *at);
-        let next = [next_end, next_interrupt, pending.record_fails, wake]
-            .into_iter()
-            .flatten()
-            .min();
-        let next = next
-            .ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?
-            .max(now);
+        let next = [next_end, next_interrupt, pending.record_fails, wake];
+        let next = next.into_iter().flatten().min();
+        let next = next.ok_or_else(|| format!("it waits for nothing: {trace:?} {state:?}"))?;
+        let next = next.max(now);
         if choose(4) == 0 {
             // Some time passes, as far as it can without anything else happening.
-            now = if next > now + 1 {
-                now + 1 + (next - now - 1) / 2
-            } else {
-                now
-            };
+            if next > now + 1 {
+                now += 1 + (next - now - 1) / 2;
+            }
             actions = state.handle(Event::Time { at: now });
             continue;
         }
@@ -401,26 +374,19 @@ pub fn play_in_places(
             continue;
         }
         now = next;
-        let mut due: Vec<Event> = Vec::new();
-        for (step, process) in processes.iter().filter(|(_, p)| p.ends == now) {
-            let evidence = Box::new(process.evidence());
-            due.push(Event::Finished {
-                step: StepIndex::new(*step),
-                attempt: process.attempt,
-                at: now,
-                evidence,
-            });
-        }
-        due.extend(
-            pending
-                .interrupts
-                .first()
-                .filter(|i| i.0 <= now)
-                .map(|i| Event::Interrupt {
-                    at: now,
-                    signal: i.1,
-                }),
-        );
+        let ended = processes.iter().filter(|(_, p)| p.ends == now);
+        let ended = ended.map(|(step, process)| Event::Finished {
+            step: StepIndex::new(*step),
+            attempt: process.attempt,
+            at: now,
+            evidence: Box::new(process.evidence()),
+        });
+        let interrupt = pending.interrupts.first().filter(|i| i.0 <= now);
+        let interrupt = interrupt.map(|i| Event::Interrupt {
+            at: now,
+            signal: i.1,
+        });
+        let mut due: Vec<Event> = ended.chain(interrupt).collect();
         if pending.record_fails.is_some_and(|at| at <= now) {
             due.push(Event::RecordFailed {
                 at: now,
@@ -453,15 +419,11 @@ pub fn chooser(picks: Vec<usize>) -> impl FnMut(usize) -> usize {
     let mut position = 0;
     move |of| {
         position += 1;
-        let pick = picks
-            .get(position % picks.len().max(1))
-            .copied()
-            .unwrap_or(1);
+        let pick = picks.get(position % picks.len().max(1)).unwrap_or(&1);
         // Mixed with the position, so that a short list does not repeat itself.
-        pick.wrapping_mul(2_654_435_761)
-            .wrapping_add(position.wrapping_mul(40_503))
-            .rotate_right(7)
-            % of.max(1)
+        let pick = pick.wrapping_mul(2_654_435_761);
+        let mixed = pick.wrapping_add(position.wrapping_mul(40_503));
+        mixed.rotate_right(7) % of.max(1)
     }
 }
 
@@ -472,11 +434,8 @@ pub fn picks() -> impl Strategy<Value = Vec<usize>> {
 
 /// Cases of one to eight steps with short times, so that much happens at one moment.
 pub fn cases() -> impl Strategy<Value = Case> {
-    let policy = (
-        prop_oneof![Just(None), (1..80_u64).prop_map(Some)],
-        any::<bool>(),
-        1..5_u32,
-    );
+    let budget_ms = prop_oneof![Just(None), (1..80_u64).prop_map(Some)];
+    let policy = (budget_ms, any::<bool>(), 1..5_u32);
     let rough = (settings(), vec(behaviours(), 3));
     (vec(rough, 1..9), policy).prop_map(|(rough, (budget_ms, fail_fast, jobs))| {
         let (mut steps, mut script): (Vec<Step>, Script) = (Vec::new(), Vec::new());
@@ -524,56 +483,42 @@ fn settings() -> impl Strategy<Value = ((u8, u8, bool), Step)> {
         6 => Just(Kind::Run), 1 => Just(Kind::Compile), 1 => Just(Kind::Test), 1 => Just(Kind::Lint),
         1 => Just(Kind::File), 1 => Just(Kind::Judge)
     ];
-    let flags = (
-        seldom(),
-        seldom(),
-        seldom(),
-        seldom(),
-        seldom(),
-        proptest::bool::weighted(0.05),
-    );
-    (mask(), mask(), flags, exclusive, 0..3_u32, 1..40_u64, kind).prop_map(
-        |(
-            after,
-            needs,
-            (next_tier, always, setup, warning, beside, unsupported),
-            exclusive,
+    let (next_tier, rest) = (seldom(), [seldom(), seldom(), seldom(), seldom()]);
+    let flags = (next_tier, rest, proptest::bool::weighted(0.05));
+    let numbers = (0..3_u32, 1..40_u64);
+    let all = (mask(), mask(), flags, exclusive, numbers, kind);
+    all.prop_map(|(after, needs, flags, exclusive, numbers, kind)| {
+        let (next_tier, [always, setup, warning, beside], unsupported) = flags;
+        let (retries, timeout_ms) = numbers;
+        // It takes no time to become ready.
+        let service = Service {
+            name: "db".to_owned(),
+            ..Service::default()
+        };
+        let beside = beside && !matches!(kind, Kind::File | Kind::Judge);
+        let mut made = Step {
+            always,
+            setup,
+            exclusive: exclusive.map(str::to_owned),
+            with: beside.then_some(service).into_iter().collect(),
             retries,
             timeout_ms,
+            skip_exit: vec![77],
             kind,
-        )| {
-            // It takes no time to become ready.
-            let service = Service {
-                name: "db".to_owned(),
-                ..Service::default()
-            };
-            let beside = beside && !matches!(kind, Kind::File | Kind::Judge);
-            let made = Step {
-                always,
-                setup,
-                severity: if warning {
-                    Severity::Warning
-                } else {
-                    Severity::Blocking
-                },
-                exclusive: exclusive.map(str::to_owned),
-                with: beside.then_some(service).into_iter().collect(),
-                retries,
-                timeout_ms,
-                skip_exit: vec![77],
-                kind,
-                unsupported: unsupported.then(|| Unsupported {
-                    chain: Vec::new(),
-                    changes_shell: false,
-                    offset: 0,
-                    reason: UnsupportedReason::Operator,
-                    text: "|".to_owned(),
-                }),
-                ..step("")
-            };
-            ((after, needs, next_tier), made)
-        },
-    )
+            unsupported: unsupported.then(|| Unsupported {
+                chain: Vec::new(),
+                changes_shell: false,
+                offset: 0,
+                reason: UnsupportedReason::Operator,
+                text: "|".to_owned(),
+            }),
+            ..step("")
+        };
+        if warning {
+            made.severity = Severity::Warning;
+        }
+        ((after, needs, next_tier), made)
+    })
 }
 
 fn behaviours() -> impl Strategy<Value = Behaviour> {
@@ -582,18 +527,11 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
         1 => Just(Finish::Crash), 1 => Just(Finish::NoProgram), 1 => Just(Finish::Lost)
     ];
     let stop_ms = prop_oneof![4 => (0..4_u64).prop_map(Some), 1 => Just(None)];
-    (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| {
+    (0..12_u64, finish, stop_ms).prop_map(|(n, finish, stop_ms)| Behaviour {
         // A try that cannot be started takes no time.
-        let duration_ms = if finish == Finish::NoProgram {
-            0
-        } else {
-            3 * (n / 2)
-        };
-        Behaviour {
-            duration_ms,
-            finish,
-            stop_ms,
-        }
+        duration_ms: 3 * (n / 2) * u64::from(finish != Finish::NoProgram),
+        finish,
+        stop_ms,
     })
 }
 
@@ -614,15 +552,12 @@ pub fn side_by_side(trace: &[(u64, Happening)]) -> Vec<BTreeSet<usize>> {
     let mut running = BTreeSet::new();
     let mut sets = Vec::new();
     for (_, happening) in trace {
-        match happening {
-            Happening::Started(step, ..) => {
-                running.insert(*step);
-                sets.push(running.clone());
-            }
-            Happening::Ended(step) => {
-                running.remove(step);
-            }
-            _ => {}
+        if let Happening::Ended(step) = happening {
+            running.remove(step);
+        }
+        if let Happening::Started(step, ..) = happening {
+            running.insert(*step);
+            sets.push(running.clone());
         }
     }
     sets

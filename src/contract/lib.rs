@@ -325,7 +325,7 @@ impl Check {
 }
 
 /// One place where a check applies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// The conditions around it, outermost first; all must hold.
     pub conditions: Vec<ConditionIndex>,
