@@ -5,12 +5,12 @@ pub use super::acceptance::{Accept, AcceptError};
 use super::difference::{Class, ContractDiff, Difference};
 use super::units::{Unit, units};
 use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use vplan_base::canon::Digest;
-use vplan_base::command::{Command, Env};
-use vplan_base::path::RepoPath;
+use vplan_base::command::Command;
 use vplan_base::setting::Value;
-use vplan_contract::{Body, Check, Contract, Gate, Limits, RecoverPolicy, Test};
+use vplan_contract::{Body, Check, CheckIndex, Contract, Test};
 
 impl ContractDiff {
     /// Accepts undecided differences.
@@ -80,126 +80,75 @@ pub(super) fn gone(check: &Check) -> Accept {
 /// Says how a statement about the whole contract is accepted: with all others of them.
 pub(super) fn shared(contract: &Contract, subject: &str) -> Accept {
     let name = subject.replace('`', "").replace(' ', ":");
-    let words = Digest::of_value(&(subject, Shared::of(contract)));
+    let words = Digest::of_value(&(subject, outside_checks(contract)));
     Accept { name, words }
 }
 
 fn of_check(contract: &Contract, unit: &Unit<'_>) -> Digest {
     let members = unit.checks(contract);
-    let words: Vec<Words> = members.iter().map(|c| Words::of(contract, c)).collect();
-    Digest::of_value(&words)
+    Digest::of_value(&Vec::from_iter(members.iter().map(|c| words(contract, c))))
 }
 
-/// All of a check that decides what it verifies, and when.
-#[derive(Serialize)]
-struct Words<'a> {
-    body: String,
-    dir: &'a RepoPath,
-    env: &'a Env,
-    exit: &'a [i32],
-    kind: &'static str,
-    name: &'a str,
-    needs: Vec<&'a str>,
-    pass_env: &'a [String],
-    places: Vec<(u8, Vec<String>)>,
-    report: Option<(String, &'a str)>,
-    settings: BTreeMap<&'static str, String>,
-    skip_exit: &'a [i32],
-    tags: &'a [String],
-    tool_path: &'a [RepoPath],
+/// Returns all of a check that decides what it verifies, and when.
+fn words(contract: &Contract, check: &Check) -> serde_json::Value {
+    let settings = check.settings.iter();
+    let settings = settings.filter(|(row, _)| !row.setting().annotation);
+    let settings = settings.map(|(row, v)| (row.setting().word, value(v)));
+    let needs = check.needs.iter().map(|i| &contract.checks[*i].id);
+    let conditions = |p| contract.around(p).map(|c| condition(&c.test)).collect();
+    let places = check.placements.iter();
+    let places = places.map(|p| -> (u8, Vec<String>) { (check.tier, conditions(p)) });
+    let report = check.report.as_ref();
+    json!({
+        "body": body(&check.body),
+        "dir": check.dir,
+        "env": check.env,
+        "exit": check.exit,
+        "kind": check.kind.verb(),
+        "name": check.id,
+        "needs": Vec::from_iter(needs),
+        "pass_env": check.pass_env,
+        "places": Vec::from_iter(places),
+        "report": report.map(|r| (r.format.to_string(), r.glob.text())),
+        "settings": BTreeMap::from_iter(settings),
+        "skip_exit": check.skip_exit,
+        "tags": check.tags,
+        "tool_path": check.tool_path,
+    })
 }
 
-impl<'a> Words<'a> {
-    fn of(contract: &'a Contract, check: &'a Check) -> Self {
-        let settings = check.settings.iter();
-        let settings = settings.filter(|(row, _)| !row.setting().annotation);
-        let place = |p: &'a vplan_contract::Placement| {
-            (
-                check.tier,
-                contract.around(p).map(|c| condition(&c.test)).collect(),
-            )
-        };
-        Self {
-            body: body(&check.body),
-            dir: &check.dir,
-            env: &check.env,
-            exit: &check.exit,
-            kind: check.kind.verb(),
-            name: &check.id,
-            needs: check
-                .needs
-                .iter()
-                .map(|i| contract.checks[*i].id.as_str())
-                .collect(),
-            pass_env: &check.pass_env,
-            places: check.placements.iter().map(place).collect(),
-            report: check
-                .report
-                .as_ref()
-                .map(|r| (r.format.to_string(), r.glob.text())),
-            settings: settings
-                .map(|(row, v)| (row.setting().word, value(v)))
-                .collect(),
-            skip_exit: &check.skip_exit,
-            tags: &check.tags,
-            tool_path: &check.tool_path,
-        }
+/// Returns all that belongs to no single check.
+fn outside_checks(contract: &Contract) -> serde_json::Value {
+    let names = |group: &Vec<CheckIndex>| {
+        Vec::from_iter(group.iter().map(|i| contract.checks[*i].id.as_str()))
+    };
+    let sequences = contract.sequences.iter();
+    let risks = contract.risks.iter();
+    let roles = contract.roles.iter();
+    let allowed = contract.allowed.iter().map(|allowed| {
+        let words = Vec::from_iter(allowed.words.iter().map(|word| word.name()));
+        (&allowed.import, &allowed.namespace, words)
+    });
+    let scope = [&contract.scope.allow, &contract.scope.deny];
+    let mut all = json!({
+        "base": contract.base,
+        "gate": contract.gate,
+        "judge_with": contract.judge_with.as_ref().map(Command::to_text),
+        "limits": contract.limits,
+        "linked": contract.linked,
+        "recover": contract.recover,
+        "risks": Vec::from_iter(risks.map(|r| (&r.name, r.tier, text(&r.selection)))),
+        "roles": BTreeMap::from_iter(roles.map(|(name, r)| (name, (&r.only, r.max_checks)))),
+        "scope": scope.map(|s| s.as_ref().map(text)),
+        "sequences": Vec::from_iter(sequences.map(|s| Vec::from_iter(s.groups.iter().map(names)))),
+    });
+    if !contract.allowed.is_empty() {
+        all["allowed"] = json!(Vec::from_iter(allowed));
     }
+    all
 }
 
-/// All that belongs to no single check.
-#[derive(Serialize)]
-struct Shared<'a> {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    allowed: Vec<(&'a str, &'a str, Vec<&'static str>)>,
-    base: Option<&'a str>,
-    gate: &'a Gate,
-    judge_with: Option<String>,
-    limits: &'a Limits,
-    linked: &'a [RepoPath],
-    recover: &'a RecoverPolicy,
-    risks: Vec<(&'a str, u8, String)>,
-    roles: BTreeMap<&'a str, (&'a [String], Option<u64>)>,
-    scope: [Option<String>; 2],
-    sequences: Vec<Vec<Vec<&'a str>>>,
-}
-
-impl<'a> Shared<'a> {
-    fn of(contract: &'a Contract) -> Self {
-        let id = |i: &vplan_contract::CheckIndex| contract.checks[*i].id.as_str();
-        let groups = |s: &'a vplan_contract::Sequence| {
-            s.groups
-                .iter()
-                .map(|g| g.iter().map(id).collect())
-                .collect()
-        };
-        let scope = &contract.scope;
-        let allowed = contract.allowed.iter().map(|allowed| {
-            let words = allowed.words.iter().map(|word| word.name());
-            let words = words.collect();
-            (allowed.import.as_str(), allowed.namespace.as_str(), words)
-        });
-        Self {
-            allowed: allowed.collect(),
-            base: contract.base.as_deref(),
-            gate: &contract.gate,
-            judge_with: contract.judge_with.as_ref().map(Command::to_text),
-            limits: &contract.limits,
-            linked: &contract.linked,
-            recover: &contract.recover,
-            risks: (contract.risks.iter())
-                .map(|r| (r.name.as_str(), r.tier, json(&r.selection)))
-                .collect(),
-            roles: (contract.roles.iter())
-                .map(|(name, r)| (name.as_str(), (r.only.as_slice(), r.max_checks)))
-                .collect(),
-            scope: [&scope.allow, &scope.deny].map(|s| s.as_ref().map(json)),
-            sequences: contract.sequences.iter().map(groups).collect(),
-        }
-    }
-}
-
-fn json<T: Serialize>(value: &T) -> String {
+fn text<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
@@ -208,22 +157,22 @@ fn value(value: &Value) -> String {
         Value::Flag => String::new(),
         Value::Number(n) => n.to_string(),
         Value::Word(word) => (*word).to_owned(),
-        Value::Text(text) => text.clone(),
-        Value::Globs(globs) => json(globs),
-        Value::Outside(paths) => json(paths),
-        Value::Selection(selection) => json(selection),
+        Value::Text(said) => said.clone(),
+        Value::Globs(globs) => text(globs),
+        Value::Outside(paths) => text(paths),
+        Value::Selection(selection) => text(selection),
         Value::Command(command) => command.to_text(),
-        Value::Services(services) => json(services),
-        Value::On(on) => json(on),
+        Value::Services(services) => text(services),
+        Value::On(on) => text(on),
     }
 }
 
 fn condition(test: &Test) -> String {
     let words = match test {
-        Test::Role(roles) => json(roles),
-        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => json(all),
+        Test::Role(roles) => text(roles),
+        Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => text(all),
         Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
-            json(s)
+            text(s)
         }
     };
     format!("{} {words}", test.keyword())
@@ -232,9 +181,9 @@ fn condition(test: &Test) -> String {
 fn body(body: &Body) -> String {
     match body {
         Body::Command(command) => format!("command {}", command.to_text()),
-        Body::Shell(text) => format!("shell {text}"),
+        Body::Shell(script) => format!("shell {script}"),
         Body::Judge(question) => format!("judge {question}"),
-        Body::File { path, assertions } => format!("file {path} {}", json(assertions)),
+        Body::File { path, assertions } => format!("file {path} {}", text(assertions)),
     }
 }
 
