@@ -89,10 +89,8 @@ struct Changes<'w> {
 /// The requested changes to one check.
 #[derive(Default)]
 struct CheckChange<'w> {
-    inputs: BTreeSet<&'w String>,
-    needs: BTreeSet<&'w String>,
-    reads: BTreeSet<&'w String>,
-    may_change: BTreeSet<&'w String>,
+    /// More words of its settings.
+    rows: BTreeMap<Row, BTreeSet<&'w String>>,
     /// The whole line of `inputs`, for a check that has it from `defaults`.
     whole_inputs: String,
 }
@@ -106,26 +104,18 @@ impl<'w> Changes<'w> {
                     let place = contract.conditions[*condition].place.span;
                     changes.conditions.entry(place).or_default().extend(globs);
                 }
-                Amendment::Inputs { check, globs } => {
+                Amendment::Setting {
+                    is_shown_only: true,
+                    ..
+                } => {}
+                Amendment::Setting {
+                    check, row, words, ..
+                } => {
                     let change = changes.checks.entry(*check).or_default();
-                    change.inputs.extend(globs);
-                    change.whole_inputs = one.line(contract);
-                }
-                Amendment::Needs { check, needs } => {
-                    changes
-                        .checks
-                        .entry(*check)
-                        .or_default()
-                        .needs
-                        .insert(needs);
-                }
-                Amendment::Reads { check, paths } => {
-                    changes
-                        .checks
-                        .entry(*check)
-                        .or_default()
-                        .reads
-                        .extend(paths);
+                    change.rows.entry(*row).or_default().extend(words);
+                    if *row == Row::Inputs {
+                        change.whole_inputs = one.line(contract);
+                    }
                 }
                 Amendment::Use {
                     around,
@@ -141,19 +131,6 @@ impl<'w> Changes<'w> {
                     let ends = "\n}".repeat(around.len() + 1);
                     changes.uses.push(format!("{heads}use {check}{ends}"));
                 }
-                Amendment::MayChange {
-                    check,
-                    globs,
-                    is_ignored: true,
-                } => {
-                    changes
-                        .checks
-                        .entry(*check)
-                        .or_default()
-                        .may_change
-                        .extend(globs);
-                }
-                Amendment::MayChange { .. } => {}
             }
         }
         changes
@@ -164,27 +141,19 @@ impl CheckChange<'_> {
     /// Adds it to the text of a check.
     fn write(&self, source: &Source, node: &Node<'_>, edits: &mut Edits) {
         let mut lines = Vec::new();
-        let inputs = setting(node, Keyword::Row(Row::Inputs));
-        match inputs {
-            Some(inputs) => edits.insert(inputs.span.end, words(&self.inputs)),
-            None if !self.inputs.is_empty() => lines.push(self.whole_inputs.clone()),
-            None => {}
-        }
-        for (row, words) in [
-            (Row::Reads, words(&self.reads)),
-            (MAY_CHANGE, words(&self.may_change)),
-        ] {
+        for row in [Row::Inputs, Row::Reads, MAY_CHANGE, Row::Needs] {
+            let Some(new) = self.rows.get(&row) else {
+                continue;
+            };
+            let new = match row {
+                Row::Needs => new.iter().map(|name| format!(" {name}")).collect(),
+                _ => words(new),
+            };
             match setting(node, Keyword::Row(row)) {
-                Some(own) => edits.insert(own.span.end, words),
-                None if !words.is_empty() => lines.push(format!("{}{words}", row.setting().word)),
-                None => {}
+                Some(own) => edits.insert(own.span.end, new),
+                None if row == Row::Inputs => lines.push(self.whole_inputs.clone()),
+                None => lines.push(format!("{}{new}", row.setting().word)),
             }
-        }
-        let names: String = self.needs.iter().map(|name| format!(" {name}")).collect();
-        match setting(node, Keyword::Row(Row::Needs)) {
-            Some(needs) => edits.insert(needs.span.end, names),
-            None if !names.is_empty() => lines.push(format!("needs{names}")),
-            None => {}
         }
         if lines.is_empty() {
             return;

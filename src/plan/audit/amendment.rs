@@ -1,6 +1,5 @@
 //! What a contract would have to say so that a finding is none.
 
-use crate::MAY_CHANGE;
 use crate::select::item_text;
 use vplan_base::glob::Selection;
 use vplan_base::setting::{Row, Value};
@@ -26,36 +25,16 @@ pub enum Amendment {
         /// The globs of its `whenChangedAny`.
         globs: Vec<String>,
     },
-    /// More `inputs` of a check.
-    Inputs {
+    /// More words of a setting of a check.
+    Setting {
         /// The check.
         check: CheckIndex,
-        /// The globs.
-        globs: Vec<String>,
-    },
-    /// `needs` of a check.
-    Needs {
-        /// The check.
-        check: CheckIndex,
-        /// The name of the one that has to run before.
-        needs: String,
-    },
-    /// More that a check may read outside of the repository, where it is confined to what it declares.
-    Reads {
-        /// The check.
-        check: CheckIndex,
-        /// The paths.
-        paths: Vec<String>,
-    },
-    /// More files that a check may change.
-    MayChange {
-        /// The check.
-        check: CheckIndex,
-        /// The globs.
-        globs: Vec<String>,
-        /// Whether they are folders that git ignores with all that is in them, of a check that is confined.
-        /// Others are shown, and never written, because they let the check do more.
-        is_ignored: bool,
+        /// `inputs`, `reads`, `writes` or `needs`.
+        row: Row,
+        /// Globs, paths outside of the repository, or names of checks.
+        words: Vec<String>,
+        /// Whether it is only shown, and never written, because it lets the check do more.
+        is_shown_only: bool,
     },
 }
 
@@ -75,43 +54,33 @@ impl Amendment {
                 check,
                 globs,
             } => {
-                let heads = around
-                    .iter()
-                    .map(head)
-                    .chain([line("whenChangedAny", quoted(globs))]);
+                let changed = line("whenChangedAny", quoted(globs));
+                let heads = around.iter().map(head).chain([changed]);
                 let heads: String = heads.map(|head| format!("{head} {{ ")).collect();
                 let ends = " }".repeat(around.len() + 1);
                 format!("{heads}use {check}{ends}")
             }
-            Amendment::Inputs { check, globs } => selected(contract, *check, Row::Inputs, globs),
-            Amendment::Needs { check, needs } => {
+            Amendment::Setting {
+                check, row, words, ..
+            } => {
                 let check = &contract.checks[*check];
-                let own = check
-                    .needs
-                    .iter()
-                    .map(|need| contract.checks[*need].id.clone());
-                line("needs", own.chain([needs.clone()]))
-            }
-            Amendment::Reads { check, paths } => {
-                let own = match contract.checks[*check].value(Row::Reads).as_deref() {
-                    Some(Value::Outside(own)) => own.clone(),
+                let needs = check.needs.iter();
+                let mut all: Vec<String> = match check.value(*row).as_deref() {
+                    Some(Value::Outside(own)) => quoted(own).collect(),
+                    Some(Value::Selection(own)) => items(own),
+                    _ if *row == Row::Needs => needs
+                        .map(|need| contract.checks[*need].id.clone())
+                        .collect(),
                     _ => Vec::new(),
                 };
-                line("reads", quoted(&own).chain(quoted(paths)))
-            }
-            Amendment::MayChange { check, globs, .. } => {
-                selected(contract, *check, MAY_CHANGE, globs)
+                match row {
+                    Row::Needs => all.extend(words.iter().cloned()),
+                    _ => all.extend(quoted(words)),
+                }
+                line(row.setting().word, all)
             }
         }
     }
-}
-
-/// Returns the `inputs` of a check.
-#[must_use]
-fn selected(contract: &Contract, check: CheckIndex, row: Row, globs: &[String]) -> String {
-    let own = contract.checks[check].selection(row).map(items);
-    let all = own.into_iter().flatten().chain(quoted(globs));
-    line(row.setting().word, all)
 }
 
 /// Returns the head of a condition that does not ask for a change.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::change::ChangeSet;
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
-use vplan_base::word::{Word, count, first_of, visible};
+use vplan_base::word::{Word, count, first_of, framed, visible};
 use vplan_check::observed::Observed;
 use vplan_contract::{Check, CheckIndex, Contract};
 /// The most files that a finding names.
@@ -78,35 +78,42 @@ vplan_base::vocabulary! {
 }
 
 impl FindingKind {
+    /// Returns the meaning and the severity.
+    fn row(self) -> (&'static str, Severity) {
+        use Severity::{Error, Note, Warning};
+        match self {
+            Self::BlindSpot => (
+                "read, and a change of it alone does not plan the check",
+                Error,
+            ),
+            Self::UndeclaredInput => (
+                "the check depends on it, and its `inputs` do not select it",
+                Error,
+            ),
+            Self::UndeclaredOrder => ("another check writes it, and nothing orders the two", Error),
+            Self::UndeclaredWrite => (
+                "written, and neither the contract says so nor does git ignore it",
+                Error,
+            ),
+            Self::Outside => (
+                "read or reached outside of the repository and the toolchain",
+                Warning,
+            ),
+            Self::IgnoredInput => ("read, and git ignores it", Warning),
+            Self::IdleCondition => ("no observed run of its checks has read a file of it", Note),
+        }
+    }
+
     /// Says what findings of the kind mean.
     #[must_use]
     pub fn meaning(self) -> &'static str {
-        match self {
-            FindingKind::BlindSpot => "read, and a change of it alone does not plan the check",
-            FindingKind::UndeclaredInput => {
-                "the check depends on it, and its `inputs` do not select it"
-            }
-            FindingKind::UndeclaredOrder => "another check writes it, and nothing orders the two",
-            FindingKind::UndeclaredWrite => {
-                "written, and neither the contract says so nor does git ignore it"
-            }
-            FindingKind::Outside => "read or reached outside of the repository and the toolchain",
-            FindingKind::IgnoredInput => "read, and git ignores it",
-            FindingKind::IdleCondition => "no observed run of its checks has read a file of it",
-        }
+        self.row().0
     }
 
     /// Returns how grave it is, unless somebody asks for more.
     #[must_use]
     pub fn severity(self) -> Severity {
-        match self {
-            FindingKind::BlindSpot
-            | FindingKind::UndeclaredInput
-            | FindingKind::UndeclaredOrder
-            | FindingKind::UndeclaredWrite => Severity::Error,
-            FindingKind::Outside | FindingKind::IgnoredInput => Severity::Warning,
-            FindingKind::IdleCondition => Severity::Note,
-        }
+        self.row().1
     }
 }
 
@@ -198,9 +205,10 @@ pub(super) type Deeds<'a> = BTreeMap<String, &'a BTreeSet<&'a Word>>;
 impl<'a> Context<'a> {
     pub(super) fn new(subject: &'a Subject<'a>) -> Self {
         let checks = subject.contract.checks.numbered();
-        let products = checks.filter_map(|(index, check)| Some((index, declared(check)?.produces)));
-        let products =
-            products.flat_map(|(index, all)| all.into_iter().map(move |glob| (index, glob)));
+        let products = checks.flat_map(|(index, check)| {
+            let produces = declared(check).into_iter().flat_map(|step| step.produces);
+            produces.map(move |glob| (index, glob))
+        });
         Self {
             subject,
             contract: subject.contract,
@@ -221,6 +229,12 @@ impl<'a> Context<'a> {
 
     pub(super) fn check(&self, index: CheckIndex) -> &'a Check {
         &self.contract.checks[index]
+    }
+
+    /// Whether the contract itself has a check, with a name by which it can be changed.
+    pub(super) fn can_change(&self, index: CheckIndex) -> bool {
+        let check = self.check(index);
+        check.named && self.contract.imported(check.place.source).is_none()
     }
 
     pub(super) fn is_tracked(&self, path: &RepoPath) -> bool {
@@ -270,10 +284,9 @@ impl Finding {
     /// Says what it is about, for people.
     #[must_use]
     pub fn what(&self) -> String {
-        let named = if self.globs.is_empty() {
-            &self.files
-        } else {
-            &self.globs
+        let named = match self.globs.is_empty() {
+            true => &self.files,
+            false => &self.globs,
         };
         let named = first_of(named.iter().map(visible), FILES_SHOWN);
         let noun = match self.kind {
@@ -303,10 +316,8 @@ impl Finding {
     /// Says it in one sentence, for people.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let program = self.program.as_ref();
-        let program = program.map_or_else(String::new, |program| format!(" by {program}"));
-        let line = self.line.as_ref();
-        let line = line.map_or_else(String::new, |line| format!("; `{line}` would mend it"));
+        let program = framed(" by ", self.program.as_ref(), "");
+        let line = framed("; `", self.line.as_ref(), "` would mend it");
         format!(
             "{}: {}{program}: {}{line}",
             visible(&self.check),

@@ -8,6 +8,7 @@ use super::observed::{ObservedCheck, Used};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::{Glob, Selection, escape};
 use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
 use vplan_check::confine::SandboxLevel;
 
 /// A folder that was listed, and a glob for the files that may come into it.
@@ -34,12 +35,12 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     let mut new = listings.clone();
     new.retain(|(_, glob)| new_file(glob).is_some_and(|path| is_taken(&path)));
     let added = globs(context, seen, &can_be_added, &new);
-    let check = context.check(seen.check);
-    let is_own = context.contract.imported(check.place.source).is_none();
-    let can_mend = is_own && check.named && !added.is_empty();
-    let amendment = can_mend.then_some(Amendment::Inputs {
+    let can_mend = context.can_change(seen.check) && !added.is_empty();
+    let amendment = can_mend.then_some(Amendment::Setting {
         check: seen.check,
-        globs: added,
+        row: Row::Inputs,
+        words: added,
+        is_shown_only: false,
     });
     let globs = globs(context, seen, &files, &listings);
     let mut did: Vec<&RepoPath> = files;
@@ -59,10 +60,8 @@ pub(super) fn absent(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<
         let is_of_git = context.is_tracked(path) || (subject.is_ignored)(path);
         used.missing && (subject.is_absent)(path) && !is_known && !is_of_git
     };
-    let files = seen
-        .files
-        .iter()
-        .filter(|(path, used)| is_absent(path, used));
+    let files = seen.files.iter();
+    let files = files.filter(|(path, used)| is_absent(path, used));
     let files: Vec<&RepoPath> = files.map(|(path, _)| *path).collect();
     if files.is_empty() {
         return None;
@@ -85,18 +84,13 @@ fn globs(
     files: &[&RepoPath],
     listings: &[Listing<'_>],
 ) -> Vec<String> {
-    let asked = files
-        .iter()
-        .copied()
-        .filter(|path| context.is_tracked(path));
-    let mut used: Vec<&RepoPath> = seen.tracked.iter().copied().chain(asked).collect();
+    let asked = files.iter().filter(|path| context.is_tracked(path));
+    let mut used: Vec<&RepoPath> = seen.tracked.iter().chain(asked).copied().collect();
     used.sort_unstable();
     used.dedup();
     let mut globs = cover(files, &used, context.tracked(), &seen.listed());
-    let read: Vec<Glob> = globs
-        .iter()
-        .filter_map(|text| Glob::parse(text).ok())
-        .collect();
+    let read = globs.iter().filter_map(|text| Glob::parse(text).ok());
+    let read: Vec<Glob> = read.collect();
     for (_, glob) in listings {
         let new = new_file(glob);
         let is_selected = |other: &Glob| new.as_ref().is_some_and(|path| other.matches(path));
@@ -144,17 +138,14 @@ fn listings<'a>(
     let elsewhere: BTreeSet<Kind<'_>> = kinds.collect();
     let mut found = Vec::new();
     for dir in listed {
-        let is_exempt = dir.is_root() || context.is_ignored(dir) || seen.is_declared(dir);
-        if is_exempt {
+        if dir.is_root() || context.is_ignored(dir) || seen.is_declared(dir) {
             continue;
         }
         let globs: Vec<String> = match read.by_folder.get(dir) {
             Some(files) => {
                 let kinds = read.kinds(files).into_iter();
-                kinds
-                    .filter(|(kind, read)| kind.is_narrow(context, dir, *read))
-                    .filter_map(|(kind, _)| kind.glob(dir))
-                    .collect()
+                let kinds = kinds.filter(|(kind, read)| kind.is_narrow(context, dir, *read));
+                kinds.filter_map(|(kind, _)| kind.glob(dir)).collect()
             }
             None if inputs.may_hold(dir) => Vec::new(),
             None if elsewhere.is_empty() => in_folder(dir, "*").into_iter().collect(),
@@ -185,9 +176,8 @@ fn hidden<'a>(
     let files = seen.files.iter();
     let files = files.filter(|_| seen.step.sandbox == SandboxLevel::Sealed);
     let files = files.filter(|(path, used)| is_hidden(path, used));
-    files
-        .filter_map(|(path, _)| Some((*path, in_folder(path, "**")?)))
-        .collect()
+    let listing = |(path, _): (&&'a RepoPath, _)| Some((*path, in_folder(path, "**")?));
+    files.filter_map(listing).collect()
 }
 
 /// What the files of a folder that a check read have in common.

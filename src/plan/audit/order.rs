@@ -2,13 +2,16 @@
 //! both write it.
 
 use super::amendment::Amendment;
-use super::context::{Context, Deeds, Finding, FindingKind, ObservedRun, planned, request_for};
+use super::context::{
+    Context, Deeds, FILES_SHOWN, Finding, FindingKind, ObservedRun, planned, request_for,
+};
 use super::observed::is_reserved;
 use crate::Plan;
 use crate::contains::predecessors;
 use crate::request::{Request, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
+use vplan_base::setting::Row;
 use vplan_base::word::Word;
 use vplan_check::observed::Place;
 use vplan_contract::CheckIndex;
@@ -39,20 +42,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let (first, second) = pair;
         let files = files.into_iter().map(|(path, by)| (path.to_string(), by));
         let did: BTreeMap<String, BTreeSet<&Word>> = files.collect();
-        let globs = did
-            .keys()
-            .take(super::context::FILES_SHOWN)
-            .cloned()
-            .collect();
+        let globs = did.keys().take(FILES_SHOWN).cloned().collect();
         let did: Deeds<'_> = did.iter().map(|(path, by)| (path.clone(), by)).collect();
         let (before, after) = (context.check(first), context.check(second));
         // What an `each` writes for all its rows would need itself.
-        let is_own =
-            context.contract.imported(after.place.source).is_none() && after.place.row == 0;
-        let can_mend = is_own && before.named && after.named && order.add(pair);
-        let amendment = can_mend.then(|| Amendment::Needs {
+        let is_own = context.can_change(second) && after.place.row == 0;
+        let can_mend = is_own && before.named && order.add(pair);
+        let amendment = can_mend.then(|| Amendment::Setting {
             check: second,
-            needs: before.id.clone(),
+            row: Row::Needs,
+            words: vec![before.id.clone()],
+            is_shown_only: false,
         });
         let finding = context.finding(FindingKind::UndeclaredOrder, second, globs, &did);
         found.push(finding.mended_by(context.contract, amendment));

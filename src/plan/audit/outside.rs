@@ -5,6 +5,7 @@ use super::context::{Context, Finding, FindingKind};
 use super::home::{SHOWN_DEPTH, below, from_home};
 use super::observed::ObservedCheck;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::setting::Row;
 use vplan_base::word::{Word, visible};
 use vplan_check::confine::{SandboxLevel, toolchains};
 use vplan_check::observed::Peer;
@@ -52,12 +53,14 @@ fn readable(context: &Context<'_>, seen: &ObservedCheck<'_>, place: &str) -> Opt
     let path = place.strip_suffix("/**").unwrap_or(place);
     let is_path = path.starts_with("~/") || path.starts_with('/');
     let is_secret = |secret: &&str| below(path.as_bytes(), secret.as_bytes()).is_some();
-    let is_own = context.contract.imported(check.place.source).is_none() && check.named;
+    let is_own = context.can_change(seen.check);
     let is_file = seen.elsewhere.keys().any(|read| is_at(context, read, path));
     let can = is_own && check.level() >= SandboxLevel::Files && is_path && is_file;
-    (can && !SECRETS.iter().any(is_secret)).then(|| Amendment::Reads {
+    (can && !SECRETS.iter().any(is_secret)).then(|| Amendment::Setting {
         check: seen.check,
-        paths: vec![path.to_owned()],
+        row: Row::Reads,
+        words: vec![path.to_owned()],
+        is_shown_only: false,
     })
 }
 

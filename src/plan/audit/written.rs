@@ -5,6 +5,7 @@ use super::amendment::Amendment;
 use super::context::{Context, Deeds, Finding, FindingKind, Severity};
 use super::covering::{cover, in_folder};
 use super::observed::{ObservedCheck, Used};
+use crate::MAY_CHANGE;
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 use vplan_check::confine::SandboxLevel;
@@ -22,9 +23,8 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     let (mut made, mut files): (Vec<_>, Vec<_>) =
         written.partition(|(path, used)| used.folder && !context.is_tracked(path));
     // What was to be in a folder that was not made goes with the folder.
-    let not_made = made
-        .iter()
-        .filter(|(path, used)| is_not_made(context, seen, path, used));
+    let not_made = made.iter();
+    let not_made = not_made.filter(|(path, used)| is_not_made(context, seen, path, used));
     let not_made: BTreeSet<&RepoPath> = not_made.map(|(path, _)| **path).collect();
     let is_within = |path: &RepoPath| {
         let mut around = path.ancestors().into_iter();
@@ -42,13 +42,18 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     globs.extend(made.iter().filter_map(|(path, _)| all_below(path)));
     let all: Vec<&RepoPath> = made.iter().map(|(path, _)| **path).chain(files).collect();
     let did: Deeds<'_> = seen.deeds(&all);
-    let amendment = (!globs.is_empty()).then(|| Amendment::MayChange {
-        check: seen.check,
-        globs: globs.clone(),
-        is_ignored: false,
-    });
+    let amendment = (!globs.is_empty()).then(|| may_change(seen, &globs, true));
     let finding = context.finding(FindingKind::UndeclaredWrite, seen.check, globs, &did);
     Some(finding.mended_by(context.contract, amendment))
+}
+
+fn may_change(seen: &ObservedCheck<'_>, globs: &[String], is_shown_only: bool) -> Amendment {
+    Amendment::Setting {
+        check: seen.check,
+        row: MAY_CHANGE,
+        words: globs.to_vec(),
+        is_shown_only,
+    }
 }
 
 /// Finds what a confined check was refused to write in folders of which git tracks nothing, and ignores
@@ -70,14 +75,9 @@ pub(super) fn ignored(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option
     if files.is_empty() {
         return None;
     }
-    let check = context.check(seen.check);
-    let is_own = context.contract.imported(check.place.source).is_none() && check.named;
     let globs: Vec<String> = globs.into_iter().collect();
-    let amendment = is_own.then(|| Amendment::MayChange {
-        check: seen.check,
-        globs: globs.clone(),
-        is_ignored: true,
-    });
+    let can_mend = context.can_change(seen.check);
+    let amendment = can_mend.then(|| may_change(seen, &globs, false));
     let did: Deeds<'_> = seen.deeds(&files);
     let finding = context.finding(FindingKind::UndeclaredWrite, seen.check, globs, &did);
     let finding = Finding {
