@@ -24,9 +24,9 @@ use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Certainty, FactAnswer, Question};
 use vplan::plan::imply::{contradicts, implies};
-use vplan::plan::order::{Witness, check_order, witness};
+use vplan::plan::order::check_order;
 use vplan::plan::request::Selector;
-use vplan::plan::{Origin, Plan, Step, StepIndex};
+use vplan::plan::{Origin, Plan, Step};
 
 /// A compilation in which every check has a name, so that none is merged into another.
 fn named() -> impl Strategy<Value = (Contract, Compilation)> {
@@ -214,31 +214,6 @@ fn is_annotation(path: &str) -> bool {
         || path.contains("/source/")
         || path.ends_with("/line")
         || path.ends_with("/file")
-}
-
-/// Distances by the plain definition: how many `after` steps lead from one to another.
-fn distances(plan: &Plan) -> Vec<Vec<Option<usize>>> {
-    let n = plan.steps.len();
-    let mut distance = vec![vec![None; n]; n];
-    for (j, later) in plan.steps.iter().enumerate() {
-        for (i, earlier) in plan.steps.iter().enumerate() {
-            if later.after.contains(&earlier.id) {
-                distance[i][j] = Some(1);
-            }
-        }
-    }
-    for k in 0..n {
-        for i in 0..n {
-            for j in 0..n {
-                if let (Some(a), Some(b)) = (distance[i][k], distance[k][j])
-                    && distance[i][j].is_none_or(|d| a + b < d)
-                {
-                    distance[i][j] = Some(a + b);
-                }
-            }
-        }
-    }
-    distance
 }
 
 pub(super) fn constraints() -> impl Strategy<Value = Constraints> {
@@ -722,30 +697,6 @@ proptest! {
         }
         for (command, other) in (0..p.alone).flat_map(|a| (p.alone..c.tiers.len()).map(move |b| (a, b))).filter(|pair| fits(pair)) {
             prop_assert!(said.contains(&(command, other)) || said.contains(&(other, command)), "{} and {}", command, other);
-        }
-    }
-
-    #[test]
-    fn order_witnesses_are_minimal(p in plan()) {
-        let distance = distances(&p);
-        for (i, row) in distance.iter().enumerate() {
-            for (j, d) in row.iter().enumerate() {
-                match (witness(&p, StepIndex::new(i), StepIndex::new(j)), *d) {
-                    (Witness::Chain(chain), Some(d)) => {
-                        prop_assert_eq!(chain.len(), d);
-                        prop_assert_eq!(chain[0].0.position(), i);
-                        let mut nodes: Vec<usize> = chain.iter().map(|(node, _)| node.position()).collect();
-                        nodes.push(j);
-                        for pair in nodes.windows(2) {
-                            prop_assert!(p.steps[pair[1]].after.contains(&p.steps[pair[0]].id));
-                        }
-                    }
-                    (Witness::None, None) => prop_assert!(i >= j),
-                    (Witness::Tier, None) => prop_assert!(i < j && p.steps[i].tier < p.steps[j].tier),
-                    (Witness::Base, None) => prop_assert!(i < j && p.steps[i].tier == p.steps[j].tier),
-                    other => prop_assert!(false, "{:?}", other),
-                }
-            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Mark, Options, sentence};
 use crate::compile::assemble_with;
 use crate::error::{PlanError, UNKNOWN_CHECK};
 use crate::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::order::{Why, Witness, witness};
+use crate::order::{Why, why};
 use crate::request::Request;
 use crate::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
@@ -178,16 +178,15 @@ fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
     let Some((index, step)) = steps.first() else {
         return Vec::new();
     };
-    let why = |id: &String| match witness(plan, plan.find(id)?, *index) {
-        Witness::Chain(chain) => chain.first().map(|(_, why)| (id.clone(), *why)),
-        Witness::Tier | Witness::Base | Witness::None => None,
+    let direct = |id: &String| {
+        let before = plan.find(id).filter(|before| before < index)?;
+        Some((id.clone(), why(plan.step(before), step)))
     };
-    let implied = step
-        .needs
-        .iter()
-        .filter(|id| !step.after.contains(id))
-        .map(|id| (id.clone(), Why::Needs));
-    implied.chain(step.after.iter().filter_map(why)).collect()
+    let implied = step.needs.iter().filter(|id| !step.after.contains(id));
+    let implied = implied.map(|id| (id.clone(), Why::Needs));
+    implied
+        .chain(step.after.iter().filter_map(direct))
+        .collect()
 }
 
 /// Finds the smallest change of a request that selects a check, by trying: every answer was

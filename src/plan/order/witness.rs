@@ -1,7 +1,6 @@
-//! Finds a reason why one step comes before another.
+//! Finds the reason why one step waits for another.
 
-use crate::{Plan, Step, StepIndex, earlier};
-use std::collections::{BTreeMap, VecDeque};
+use crate::Step;
 use vplan_base::glob::overlap;
 
 /// The reason why one step waits for another.
@@ -17,52 +16,6 @@ pub enum Why {
     Writer,
     /// The earlier one prepares: it is `setup`, or a command of the request.
     Preparing,
-}
-
-/// The shortest chain of constraints that puts one step before another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Witness {
-    /// The steps from the earlier to the later one, each with why the next one waits for it.
-    Chain(Vec<(StepIndex, Why)>),
-    /// No constraint, but an earlier tier.
-    Tier,
-    /// Neither: the order of the contract.
-    Base,
-    /// The step does not come before the other.
-    None,
-}
-
-/// Finds why one step comes before another. Of several shortest chains the one through the earliest
-/// predecessors.
-#[must_use]
-pub fn witness(plan: &Plan, before: StepIndex, after: StepIndex) -> Witness {
-    if before >= after {
-        return Witness::None;
-    }
-    let positions = plan.positions();
-    // Backwards from the later step: `after` lists are predecessors.
-    let mut follower: BTreeMap<StepIndex, StepIndex> = BTreeMap::new();
-    let mut queue = VecDeque::from([after]);
-    while let Some(own) = queue.pop_front() {
-        if own == before {
-            let next = |own: &StepIndex| follower.get(own).copied();
-            let chain: Vec<StepIndex> = std::iter::successors(Some(before), next).collect();
-            let pairs = chain.iter().zip(chain.iter().skip(1));
-            let why = |(a, b): (&StepIndex, &StepIndex)| (*a, why(plan.step(*a), plan.step(*b)));
-            return Witness::Chain(pairs.map(why).collect());
-        }
-        for earlier in earlier(&positions, own, plan.step(own).after.iter()) {
-            if earlier >= before && !follower.contains_key(&earlier) {
-                follower.insert(earlier, own);
-                queue.push_back(earlier);
-            }
-        }
-    }
-    if plan.step(before).tier < plan.step(after).tier {
-        Witness::Tier
-    } else {
-        Witness::Base
-    }
 }
 
 /// Returns why a direct successor waits.
