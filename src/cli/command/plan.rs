@@ -5,7 +5,7 @@ use crate::args::PlanArgs;
 use crate::outputs::{self, Output};
 use crate::render::style::Colors;
 use std::os::unix::ffi::OsStrExt as _;
-use vplan_base::inert::kdl_without_commands;
+use vplan_base::inert::escaped_without_commands;
 use vplan_engine::propose::Asking;
 use vplan_os::files;
 use vplan_plan::document::{Form, write_canonical, write_json};
