@@ -187,7 +187,9 @@ fn a_product_that_the_change_itself_ignores_narrows_like_one_that_was_there() {
         }
     }
     let subject = ignoring(&selected);
-    subject.run(&["run", "--subject", "s"]);
+    subject
+        .run(&["run", "--subject", "s", "--require", "full"])
+        .exits(44);
     subject
         .run(&["gate", "show", "--subject", "s", "--check"])
         .exits(20);
@@ -222,7 +224,9 @@ fn an_ignored_file_for_which_a_check_exists_asks_for_that_check() {
         project.run(&["status", "--require", "verified"]).exits(44);
         full(&project, 40);
         let subject = self::project(&(make("") + &lint(sought)));
-        subject.run(&["run", "--subject", "s"]);
+        subject
+            .run(&["run", "--subject", "s", "--require", "full"])
+            .exits(44);
         subject
             .run(&["gate", "show", "--subject", "s", "--check"])
             .exits(20);
