@@ -109,7 +109,7 @@ fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
     let first = text.split_whitespace().next().unwrap_or_default();
     let tests = matches!(first, "test" | "[" | "[[" | "diff");
     let inner = ["<(", "$("].iter();
-    let mut inner = inner.filter_map(|open| Some(text.split_once(open)?.1));
+    let mut inner = inner.flat_map(|open| text.split(open).skip(1));
     let inner = inner.find(|rest| tests && !rest.starts_with("echo"));
     let inner = inner.map_or(&**text, |rest| rest.split(')').next().unwrap_or(rest));
     (words_of(inner), Some(""))
@@ -185,7 +185,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
             ..one
         },
         Row::Tool => tool(one, found, &reading, shell),
-        Row::Task => task(one, found, &reading, tree),
+        Row::Task => task(one, found, &reading, shell, tree),
     })
 }
 
@@ -257,9 +257,17 @@ impl Step {
 }
 
 /// A task of a runner: by its name, and by its recipe where that is read.
-fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -> Check {
+fn task(
+    mut one: Check,
+    found: &SourceCommand,
+    reading: &Reading,
+    shell: Option<&str>,
+    tree: &Tree,
+) -> Check {
     let name = reading.task.as_deref().unwrap_or_default();
-    if let Some(words) = reading.form.words() {
+    // `diff <(echo -n) <(task lint)`: the task alone would not fail.
+    let is_inner = shell.is_some() && found.words.last().is_some_and(|text| text.contains('('));
+    if let (Some(words), false) = (reading.form.words(), is_inner) {
         one.found.words = words.to_vec();
     }
     one.class = Class::Check;
@@ -313,6 +321,13 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
         // The standard target of GNU makefiles that runs the tests.
         ("make" | "gmake", "check" | "distcheck") if work.is_empty() => TaskVerb::Test,
         ("make" | "gmake", "check") => TaskVerb::Unclear,
+        // CI ends what it starts: it does not watch.
+        (_, name) if found.origin == Origin::Ci && task_word(name) == TaskVerb::Idle => {
+            let mut parts = name.split([':', '-', '_']).map(task_word);
+            parts
+                .find(|part| *part == TaskVerb::Test)
+                .unwrap_or(TaskVerb::Idle)
+        }
         (_, name) => task_word(name),
     };
     let of_make = reading.key.0 == "make" && name.ends_with("check");
@@ -326,6 +341,7 @@ fn task(mut one: Check, found: &SourceCommand, reading: &Reading, tree: &Tree) -
         // A name that says test is trusted less than a recipe of known tools.
         (TaskVerb::Test, _) if is_known => by_make.or(by_tools).or(reading.verb),
         (TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile, verb @ Some(_)) => by_make.or(verb),
+        (TaskVerb::Test, None) => Some(Kind::Test),
         (TaskVerb::Writes, _) if one.unchanged => Some(one.verb),
         (TaskVerb::Writes | TaskVerb::Idle, _) => {
             return one.out(&by_name(said).unwrap_or_default());
@@ -480,6 +496,9 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     };
     let at = words.iter().take_while(runs).count();
     let path = tracked(words.get(at)?)?;
+    if words.last().is_some_and(|word| word == "--version") {
+        return Some(blank(found));
+    }
     let file = String::from_utf8_lossy(path.name()).into_owned();
     let shown = file.trim_start_matches('.');
     let stem = shown
@@ -498,6 +517,16 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
             let mut all = [stem, asked, label, folder].into_iter();
             all.find(|verb| *verb != TaskVerb::Unclear).unwrap_or(asked)
         }
+    };
+    // `gen.sh --verify` does not generate.
+    let mut options = words.iter().skip(at + 1);
+    let said = match said {
+        TaskVerb::Writes | TaskVerb::Unclear
+            if options.any(|word| listed("--check --verify --validate", word)) =>
+        {
+            TaskVerb::Lint
+        }
+        said => said,
     };
     let of_hook = hooks::is_file(&found.place.file);
     let is_shell = |text: &String| {
@@ -658,7 +687,7 @@ fn options(words: &[String], key: &mut Key) {
             key.options.insert(name.to_owned());
         } else if is(BUILDERS, "--features -F -tags --tags --feature-powerset") {
             key.features.insert(with_value);
-        } else if is(PACKAGERS, PACKAGES) {
+        } else if is(PACKAGERS, PACKAGES) && !with_value.ends_with(" ./Cargo.toml") {
             key.options.insert(with_value);
         }
     }

@@ -17,7 +17,8 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     let mut folded = Vec::new();
     let mut stands = Vec::with_capacity(all.len());
     let mut by_key: BTreeMap<Key, usize> = BTreeMap::new();
-    let mut features: BTreeMap<Key, usize> = BTreeMap::new();
+    // How many sets of features a work has, and the first of them.
+    let mut features: BTreeMap<Key, (usize, usize)> = BTreeMap::new();
     let mut tools: BTreeMap<String, usize> = BTreeMap::new();
     // Commands of recipes (`true`), and commands of their own.
     let mut commands: BTreeMap<(String, bool), usize> = BTreeMap::new();
@@ -35,23 +36,27 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
             features: BTreeSet::new(),
             ..check.key.clone()
         };
-        let count = features.entry(plain.clone()).or_default();
-        let full = by_key.get(&plain).copied();
-        let full = full.filter(|_| *count >= MAX_FEATURES);
+        // What others add features to is a part of them, but not of what takes the usual ones away.
+        let adds = !check.key.features.contains("--no-default-features");
+        let is_plain = check.key == plain;
+        let full = features.get(&plain).filter(|_| !is_plain);
+        let full = full.and_then(|(count, at)| (*count >= MAX_FEATURES).then_some(*at));
         // A task and the very commands of its recipe.
         let own = [check.found.identity()];
-        let is_plain = check.parts.is_empty();
-        let parts = if is_plain { &own[..] } else { &check.parts };
-        let place = |text: &String| commands.get(&(text.clone(), is_plain)).copied();
+        let is_single = check.parts.is_empty();
+        let parts = if is_single { &own[..] } else { &check.parts };
+        let place = |text: &String| commands.get(&(text.clone(), is_single)).copied();
         let places: Option<Vec<usize>> = parts.iter().map(place).collect();
         let recipe = places.and_then(|places| places.first().copied());
         let into = same.or(hook).or(full).or(recipe);
         let Some((at, first)) = into.and_then(|at| Some((at, kept.get_mut(at)?))) else {
-            *count += 1;
             let at = kept.len();
             stands.push(at);
             by_key.insert(check.key.clone(), at);
-            by_key.entry(plain).or_insert(at);
+            if adds {
+                by_key.entry(plain.clone()).or_insert(at);
+            }
+            features.entry(plain).or_insert((0, at)).0 += usize::from(!is_plain);
             for tool in &check.tools {
                 tools.entry(tool.clone()).or_insert(at);
             }
@@ -82,14 +87,16 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     (kept, folded, stands)
 }
 
-/// A task's name without versions: `py310`, `py3.14` and `py` are one, `node-20` is `node`.
+/// A task's name without versions: `py310-test`, `py3.14t-test` and `pypy-test` are `test`, `node-20` is `node`.
 pub fn without_versions(name: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     for part in name.split(['-', '_', ' ']) {
-        let stem = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let is_version = stem.len() < part.len() && !stem.contains(['/', ':', '=', ',']);
+        // Builds of Python without its lock end in `t`.
+        let digits = part.strip_suffix('t').unwrap_or(part);
+        let stem = digits.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let is_version = stem.len() < digits.len() && !stem.contains(['/', ':', '=', ',']);
         match (is_version, stem) {
-            (true, "" | "v") => {}
+            (_, "py" | "pypy") | (true, "" | "v") => {}
             (true, stem) => out.push(stem),
             (false, _) => out.push(part),
         }
@@ -131,10 +138,12 @@ mod tests {
     #[test]
     fn versions_of_task_names() {
         for (name, want) in [
-            ("py310", "py"),
-            ("py3.14", "py"),
-            ("py", "py"),
-            ("py312-django42", "py-django"),
+            ("py310", ""),
+            ("test-3.14t", "test"),
+            ("test-pypy3.11", "test"),
+            ("py", ""),
+            ("py312-django42", "django"),
+            ("unit", "unit"),
             ("node-20", "node"),
             ("e2e", "e2e"),
             ("test", "test"),
@@ -199,6 +208,15 @@ mod tests {
             one.key.features = [feature.to_owned()].into();
             one
         });
-        assert_eq!(kept(all.into()).len(), 3);
+        assert_eq!(kept(all.clone().into()).len(), 3);
+        let mut plain = check("cargo test");
+        plain.key.tool = "cargo test".to_owned();
+        assert_eq!(kept([&all[..], &[plain.clone()]].concat()).len(), 3);
+        let without = all.map(|mut one| {
+            one.key.features.insert("--no-default-features".to_owned());
+            one
+        });
+        let kept = kept([&without[..], &[plain]].concat());
+        assert_eq!((kept.len(), &*kept[3]), (4, "cargo test"));
     }
 }

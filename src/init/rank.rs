@@ -75,9 +75,7 @@ fn ranked(checks: &[Check]) -> Vec<usize> {
     let mut families = BTreeMap::new();
     let mut rarity = |key: &Key| {
         let first = key.tool.split(['-', ':', '_']).next().map(str::to_owned);
-        let seen = families
-            .entry((first, key.options.clone()))
-            .or_insert(0_usize);
+        let seen = families.entry(first).or_insert(0_usize);
         *seen += 1;
         *seen
     };

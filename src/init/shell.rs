@@ -276,7 +276,8 @@ impl<'t> Walk<'t> {
         match self.word() {
             "" if opens(start) && opens(start + 1) => {
                 self.at = self.end(PIPE_ENDS);
-                self.unread(start, "arithmetic")
+                self.forget(start);
+                true
             }
             open if open == "{" || open.is_empty() && opens(start) => {
                 self.at += 1;

@@ -25,5 +25,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// The words of a command that a shell must read.
 pub(crate) fn of_shell(text: &str) -> Vec<String> {
-    ["sh", "-c", text].map(str::to_owned).to_vec()
+    // Plain shells have no `<(…)`.
+    let shell = if text.contains("<(") { "bash" } else { "sh" };
+    [shell, "-c", text].map(str::to_owned).to_vec()
 }

@@ -281,6 +281,44 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
 }
 
 #[test]
+fn options_and_the_origin_say_what_a_name_does_not() {
+    let scripts = r#"{"scripts": {"test:dev": "node x.js", "dev": "vite"}}"#;
+    let tree = Tree::of(&[
+        ("package.json", scripts),
+        ("capi/gen_header.sh", "#!/bin/sh\nsome-generator\n"),
+        ("tool", "#!/bin/sh\nexec java\n"),
+    ]);
+    compare(
+        &tree,
+        &[
+            (
+                "capi/gen_header.sh --verify",
+                "lint gen_header: capi/gen_header.sh --verify",
+            ),
+            ("capi/gen_header.sh", "out: writes, by its name"),
+            ("./tool --version", "silent"),
+            ("npm run test:dev", "test test:dev: npm run test:dev"),
+            ("npm run dev", "out: verifies nothing, by its name"),
+        ],
+    );
+    let mut local = found("npm run test:dev");
+    local.origin = Origin::Manifest;
+    assert_eq!(
+        shown_of(&tree, &local),
+        "out: verifies nothing, by its name"
+    );
+}
+
+#[test]
+fn a_process_whose_output_is_compared_with_nothing_is_the_check() {
+    let tree = Tree::of(&[("Taskfile.yml", "tasks: {lint: {cmds: [gofmt -d .]}}\n")]);
+    let text = "diff -u <(echo -n) <(task lint)";
+    let all = crate::shell::split(text, &Scope::default());
+    let want = format!("lint lint: bash -c {text}");
+    assert_eq!(shown_of(&tree, &all[0]), want);
+}
+
+#[test]
 fn the_tests_of_other_projects_are_no_check() {
     let shown = shown(&Tree::default(), "bundle exec bake test:external");
     assert!(shown.starts_with("out: tests other projects"), "{shown}");

@@ -152,6 +152,9 @@ fn what_another_cell_of_a_matrix_proposes_is_covered() {
         .replace("    steps:", "    strategy: {matrix: {odd: [true, false]}}\n    continue-on-error: ${{ matrix.odd }}\n    steps:");
     let (found, left) = proposed(&text, &[]);
     assert_eq!((found.len(), left), (1, Vec::new()));
+    let other = "      - {run: pytest, continue-on-error: true}\n";
+    let (found, left) = proposed(&(workflow(&["pytest"]) + other), &[]);
+    assert_eq!((found.len(), left), (1, Vec::new()), "another step");
 }
 
 #[test]
@@ -234,6 +237,16 @@ fn cells_that_give_a_tool_another_word_are_one_check() {
             .len()
     };
     assert_eq!(of("mysql, sqlite"), 1);
+    let rust = workflow(&["cargo test ${{ matrix.features }}"]).replace(
+        "    steps:",
+        "    strategy: {matrix: {include: [{rust: stable, features: --features a}, {rust: nightly, features: '--features a,b'}]}}\n    steps:",
+    );
+    let (found, _) = proposed(&rust, &[]);
+    assert_eq!(
+        found,
+        ["test test: cargo test --features a []"],
+        "an odd one"
+    );
     assert_eq!(of("tests/a.rb, tests/b.rb"), 2, "files of the tree");
 }
 

@@ -76,7 +76,9 @@ impl Scope {
             let raw = part.raw;
             let Value::Known(value) = part.value else {
                 let field = field.get_or_insert_default();
-                if output(raw).is_some_and(lists) {
+                // The output of a process as a file, which only a shell makes.
+                let is_process = raw.starts_with("<(") && !raw.contains('$');
+                if is_process || output(raw).is_some_and(lists) {
                     out.needs_shell = true;
                     out.spelled.push_str(raw);
                 } else {
