@@ -97,14 +97,8 @@ pub struct Draft {
     pub defaults: Vec<At<Setting>>,
     /// The `defaults` blocks of a verb, in file order.
     pub verb_defaults: Vec<VerbDefaults>,
-    /// The settings of all `limits` blocks.
-    pub limits: Vec<At<Limit>>,
-    /// `scope` blocks.
-    pub scopes: Vec<At<Scope>>,
-    /// The lines of all `recover` blocks.
-    pub recover: Vec<At<Recover>>,
-    /// The lines of all `gate` blocks.
-    pub gate: Vec<At<Gate>>,
+    /// The lines of all `limits`, `scope`, `recover` and `gate` blocks.
+    pub policy: Vec<At<Policy>>,
     /// `format` blocks.
     pub formats: Vec<Format>,
     /// `toolchain` statements: names and commands.
@@ -197,6 +191,12 @@ vplan_base::index!(
 impl InclusionIndex {
     /// The contract itself, which nothing imports.
     pub const CONTRACT: Self = Self(0);
+}
+
+impl Default for InclusionIndex {
+    fn default() -> Self {
+        Self::CONTRACT
+    }
 }
 
 /// `import STRING [as NAME] [at STRING]`
@@ -365,6 +365,16 @@ pub struct Sel {
     pub inner: Option<usize>,
 }
 
+impl Sel {
+    /// Makes a glob that is not written as a contract writes it.
+    #[must_use]
+    pub fn glob(not: bool, text: impl Into<String>, place: Place) -> Self {
+        let what = At::new(SelKind::Glob(text.into()), place);
+        let inner = None;
+        Self { not, what, inner }
+    }
+}
+
 /// The kind of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelKind {
@@ -432,7 +442,7 @@ pub enum CheckEntry {
 }
 
 /// A definition of a check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Check {
     /// Its name; `None` for an anonymous `run`.
     pub name: Option<At<String>>,
@@ -649,40 +659,25 @@ pub struct Role {
     pub max_checks: Vec<At<u64>>,
 }
 
-/// A line of `limits`.
+/// A line of `limits`, `scope`, `recover` or `gate`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Limit {
+pub enum Policy {
     /// `budget D`, in milliseconds
     Budget(u64),
     /// `max-checks N`
     MaxChecks(u64),
     /// `jobs N`, `jobs auto`
     Jobs(Jobs),
-}
-
-/// A line of `scope`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Scope {
     /// `allow SEL…`
     Allow(Vec<Sel>),
     /// `deny SEL…`
     Deny(Vec<Sel>),
-}
-
-/// A line of `recover`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Recover {
     /// `off`
-    Off,
+    RecoverOff,
     /// `only RULE…`
-    Only(Vec<At<String>>),
+    RecoverOnly(Vec<At<String>>),
     /// `contract`
-    Contract,
-}
-
-/// A line of `gate`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Gate {
+    RecoverContract,
     /// `confirmations N`
     Confirmations(u32),
     /// `retries N`
@@ -693,6 +688,28 @@ pub enum Gate {
     OnExhausted(String),
     /// `propagate WORD`
     Propagate(String),
+}
+
+impl Policy {
+    /// Returns the words of its block and of itself.
+    #[must_use]
+    pub fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Budget(_) => ("limits", "budget"),
+            Self::MaxChecks(_) => ("limits", "max-checks"),
+            Self::Jobs(_) => ("limits", "jobs"),
+            Self::Allow(_) => ("scope", "allow"),
+            Self::Deny(_) => ("scope", "deny"),
+            Self::RecoverOff => ("recover", "off"),
+            Self::RecoverOnly(_) => ("recover", "only"),
+            Self::RecoverContract => ("recover", "contract"),
+            Self::Confirmations(_) => ("gate", "confirmations"),
+            Self::Retries(_) => ("gate", "retries"),
+            Self::SameFailure(_) => ("gate", "same-failure"),
+            Self::OnExhausted(_) => ("gate", "on-exhausted"),
+            Self::Propagate(_) => ("gate", "propagate"),
+        }
+    }
 }
 
 /// `expect STRING { … }`: a test of the contract itself.

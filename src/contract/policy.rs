@@ -2,7 +2,7 @@
 //! do.
 
 use super::checker::Checker;
-use super::draft::{self, At};
+use super::draft::{At, Policy};
 use super::error::{
     BASE_BRANCH, CHANGED_MISPLACED, DUPLICATE_LINE, DUPLICATE_NAME, NUMBER, PATH, RECOVER_CONFLICT,
     RISK_TIER, UNKNOWN_RULE, UNUSED_TAG,
@@ -116,63 +116,32 @@ impl Checker<'_> {
         self.draft.judge_with.first().map(|c| c.value.clone())
     }
 
-    pub(super) fn limits(&mut self) -> Limits {
-        let (mut seen, mut limits) = (BTreeMap::new(), Limits::default());
-        for entry in &self.draft.limits {
-            match entry.value {
-                draft::Limit::Budget(ms) => {
-                    self.once(&mut seen, "budget", entry.place);
-                    limits.budget_ms = Some(ms);
-                }
-                draft::Limit::MaxChecks(most) => {
-                    self.once(&mut seen, "max-checks", entry.place);
-                    limits.max_checks = Some(self.limit(most, entry.place));
-                }
-                draft::Limit::Jobs(jobs) => {
-                    self.once(&mut seen, "jobs", entry.place);
-                    if let Jobs::Number(number) = jobs {
-                        self.at_least_one("jobs", number, entry.place);
-                    }
-                    limits.jobs = Some(jobs);
-                }
-            }
-        }
-        limits
-    }
-
-    pub(super) fn scope(&mut self) -> Scope {
+    /// Validates the lines of `limits`, `scope`, `recover` and `gate`.
+    pub(super) fn policy(&mut self) -> (Limits, Scope, RecoverPolicy, Gate) {
         let draft = self.draft;
-        let (mut seen, mut scope) = (BTreeMap::new(), Scope::default());
-        for entry in &draft.scopes {
-            match &entry.value {
-                draft::Scope::Allow(items) => {
-                    self.once(&mut seen, "allow", entry.place);
-                    scope.allow = self.selection(items);
-                }
-                draft::Scope::Deny(items) => {
-                    self.once(&mut seen, "deny", entry.place);
-                    scope.deny = self.selection(items);
-                }
+        let mut seen = BTreeMap::new();
+        let (mut limits, mut scope) = (Limits::default(), Scope::default());
+        let (mut recover, mut gate) = (RecoverPolicy::default(), Gate::default());
+        for entry in &draft.policy {
+            let (place, (block, word)) = (entry.place, entry.value.words());
+            self.once(&mut seen, word, place);
+            if block == "scope" {
+                scope.line = scope.line.or(Some(line(self.sources, place)));
             }
-            scope.line = scope.line.or(Some(line(self.sources, entry.place)));
-        }
-        scope
-    }
-
-    pub(super) fn recover(&mut self) -> RecoverPolicy {
-        let (mut seen, mut policy) = (BTreeMap::new(), RecoverPolicy::default());
-        for entry in &self.draft.recover {
             match &entry.value {
-                draft::Recover::Off => {
-                    self.once(&mut seen, "off", entry.place);
-                    policy.rules.clear();
+                Policy::Budget(ms) => limits.budget_ms = Some(*ms),
+                Policy::MaxChecks(most) => limits.max_checks = Some(self.limit(*most, place)),
+                Policy::Jobs(jobs) => {
+                    if let Jobs::Number(number) = jobs {
+                        self.at_least_one(word, *number, place);
+                    }
+                    limits.jobs = Some(*jobs);
                 }
-                draft::Recover::Contract => {
-                    self.once(&mut seen, "contract", entry.place);
-                    policy.contract = true;
-                }
-                draft::Recover::Only(rules) => {
-                    self.once(&mut seen, "only", entry.place);
+                Policy::Allow(items) => scope.allow = self.selection(items),
+                Policy::Deny(items) => scope.deny = self.selection(items),
+                Policy::RecoverOff => recover.rules.clear(),
+                Policy::RecoverContract => recover.contract = true,
+                Policy::RecoverOnly(rules) => {
                     let unknown = |rule: &&At<String>| RewriteRule::parse(&rule.value).is_none();
                     for rule in rules.iter().filter(unknown) {
                         let (rule, known) = (rule.as_ref(), RewriteRule::NAMES);
@@ -181,40 +150,15 @@ impl Checker<'_> {
                         let help = || format!("the rules are {}", quoted_list(known));
                         self.report(error.or_help(help));
                     }
-                    policy
-                        .rules
-                        .retain(|known| rules.iter().any(|r| r.value == known.name()));
+                    let is_named = |name: &str| rules.iter().any(|rule| rule.value == name);
+                    recover.rules.retain(|known| is_named(known.name()));
                 }
-            }
-        }
-        if let (Some(off), true) = (seen.get("off"), seen.len() > 1) {
-            let other = seen.iter().find(|(word, _)| **word != "off");
-            let message = "recovery that is off allows nothing else";
-            let mut error = Diagnostic::at(RECOVER_CONFLICT, message, *off, "off here");
-            if let Some((word, place)) = other {
-                error = error.label(*place, format!("but `{word}` here"));
-            }
-            self.report(error.help("keep one of them"));
-        }
-        policy
-    }
-
-    pub(super) fn gate(&mut self) -> Gate {
-        let (mut seen, mut gate) = (BTreeMap::new(), Gate::default());
-        for entry in &self.draft.gate {
-            let place = entry.place;
-            match &entry.value {
-                draft::Gate::Confirmations(count) => {
-                    self.once(&mut seen, "confirmations", place);
-                    self.at_least_one("confirmations", *count, place);
+                Policy::Confirmations(count) => {
+                    self.at_least_one(word, *count, place);
                     gate.confirmations = Some(*count);
                 }
-                draft::Gate::Retries(count) => {
-                    self.once(&mut seen, "retries", place);
-                    gate.retries = Some(*count);
-                }
-                draft::Gate::SameFailure(count) => {
-                    self.once(&mut seen, "same-failure", place);
+                Policy::Retries(count) => gate.retries = Some(*count),
+                Policy::SameFailure(count) => {
                     if *count < 2 {
                         let error =
                             Diagnostic::error(NUMBER, "`same-failure` cannot be less than 2");
@@ -222,19 +166,26 @@ impl Checker<'_> {
                     }
                     gate.same_failure = Some(*count);
                 }
-                draft::Gate::OnExhausted(word) => {
-                    self.once(&mut seen, "on-exhausted", place);
-                    self.check_word("word for `on-exhausted`:", word, place, ON_EXHAUSTED);
-                    gate.on_exhausted = Some(word.clone());
+                Policy::OnExhausted(said) => {
+                    self.check_word("word for `on-exhausted`:", said, place, ON_EXHAUSTED);
+                    gate.on_exhausted = Some(said.clone());
                 }
-                draft::Gate::Propagate(word) => {
-                    self.once(&mut seen, "propagate", place);
-                    self.check_word("word for `propagate`:", word, place, PROPAGATE);
-                    gate.propagate = Some(word.clone());
+                Policy::Propagate(said) => {
+                    self.check_word("word for `propagate`:", said, place, PROPAGATE);
+                    gate.propagate = Some(said.clone());
                 }
             }
         }
-        gate
+        let other = |word| Some((word, *seen.get(word)?));
+        if let Some(off) = seen.get("off")
+            && let Some((word, place)) = other("contract").or_else(|| other("only"))
+        {
+            let message = "recovery that is off allows nothing else";
+            let error = Diagnostic::at(RECOVER_CONFLICT, message, *off, "off here");
+            let error = error.label(place, format!("but `{word}` here"));
+            self.report(error.help("keep one of them"));
+        }
+        (limits, scope, recover, gate)
     }
 
     pub(super) fn risks(&mut self) -> Vec<Risk> {

@@ -115,6 +115,7 @@ impl Checker<'_> {
         let checks = self.checks(values, placements, &tiers, &defaults);
         let risks = self.risks();
         let roles = self.roles(&checks);
+        let (limits, scope, recover, gate) = self.policy();
         let contract = Contract {
             name: self.contract_name(),
             base: self.base(),
@@ -124,10 +125,10 @@ impl Checker<'_> {
             digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
             imports: self.draft.imported.clone(),
             importers: importers(&self.draft.inclusions),
-            limits: self.limits(),
-            scope: self.scope(),
-            recover: self.recover(),
-            gate: self.gate(),
+            limits,
+            scope,
+            recover,
+            gate,
             toolchains: self.toolchains(),
             judge_with: self.judge_with(),
             expects: self.expects(),
@@ -525,7 +526,7 @@ mod tests {
     //! Faults that a contract in vplan's own language cannot contain, because its parser refuses
     //! them; one of another front end can. The rest is in `tests/diagnostics.rs`, from the text on.
 
-    use super::super::draft::{At, Gate, Limit, Sel, SelKind, Setting, Verb, Written};
+    use super::super::draft::{At, Policy, Sel, SelKind, Setting, Verb, Written};
     use super::*;
     use vplan_base::command::{Command, Env, Piece};
     use vplan_base::jobs::Jobs;
@@ -606,10 +607,11 @@ mod tests {
         let names = |name: &str| vec![at(name.to_owned())];
         let exits = Written::Codes(vec![at(256), at(-1), at(0)]);
         let variable = Written::Variable("1x".to_owned(), Word::default());
-        let gate = |gate: Gate| Draft {
-            gate: vec![at(gate)],
+        let policy = |lines: Vec<Policy>| Draft {
+            policy: lines.into_iter().map(at).collect(),
             ..with(vec![])
         };
+        let jobs = Policy::Jobs(Jobs::Number(0));
         let block = |entry: CheckEntry| match entry {
             CheckEntry::Check(mut check) => {
                 check.tier_block = Some(at(3));
@@ -626,18 +628,12 @@ mod tests {
                 vec!["defaults_setting"],
             ),
             (
-                Draft {
-                    limits: vec![
-                        at(Limit::Jobs(Jobs::Number(0))),
-                        at(Limit::MaxChecks(u64::MAX)),
-                    ],
-                    ..with(vec![])
-                },
+                policy(vec![jobs, Policy::MaxChecks(u64::MAX)]),
                 vec!["number", "number"],
             ),
-            (gate(Gate::Confirmations(0)), vec!["number"]),
+            (policy(vec![Policy::Confirmations(0)]), vec!["number"]),
             (
-                gate(Gate::OnExhausted("alow".to_owned())),
+                policy(vec![Policy::OnExhausted("alow".to_owned())]),
                 vec!["unknown_word"],
             ),
             (

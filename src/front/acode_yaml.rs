@@ -36,7 +36,7 @@ mod verifier;
 use super::convert::account::Lost;
 use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node, Value};
-use verifier::{MOST_SECONDS, THRESHOLDS, Verifier, count, shared};
+use verifier::{MOST_SECONDS, Verifier};
 use vplan_base::setting::Row;
 use vplan_base::span::Place;
 use vplan_base::word::has_word;
@@ -124,11 +124,12 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             _ => std::slice::from_ref(node),
         };
         let made: Vec<(String, Place)> = builder.list_of(None, |builder| {
-            let made = steps
-                .iter()
-                .map(|step| (command(builder, group, step, *kind, verifier), step.place));
-            made.flat_map(|(names, place)| names.into_iter().map(move |n| (n, place)))
-                .collect()
+            let made = steps.iter().flat_map(|step| {
+                let of = ("commands", *group);
+                let names = command(builder, of, step, *kind, 300_000, verifier);
+                names.into_iter().map(move |name| (name, step.place))
+            });
+            made.collect()
         });
         if *group == "setup" {
             first = made;
@@ -173,95 +174,71 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
     }
 }
 
-/// A command that becomes checks.
-struct NamedCommand<'a> {
-    /// The path of its key.
-    what: &'a str,
-    name: &'a str,
-    kind: Kind,
-    /// Its limit, where neither it nor its kind has one.
-    otherwise_ms: u64,
-}
-
+/// Reads a command, a string or a mapping with `run` or `command`, and makes its checks.
+/// `otherwise_ms`: its limit, where neither it nor its kind has one.
 fn command(
     builder: &mut Builder<'_>,
-    group: &str,
+    (of, name): (&str, &str),
     node: &Node,
     kind: Kind,
+    otherwise_ms: u64,
     verifier: &Verifier,
 ) -> Vec<String> {
-    let what = format!("commands.{group}");
-    let entry = NamedCommand {
-        what: &what,
-        name: group,
-        kind,
-        otherwise_ms: 300_000,
-    };
-    entry.make(builder, node, verifier)
-}
-
-impl NamedCommand<'_> {
-    /// Reads a command, a string or a mapping with `run` or `command`, and makes its checks.
-    fn make(&self, builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) -> Vec<String> {
-        let (what, kind) = (self.what, self.kind);
-        let mut settings = Vec::new();
-        let (mut text, mut dir) = (None, None);
-        match &node.value {
-            Value::Text(_) => text = builder.text(what, node).map(|t| (t, node.place)),
-            Value::Map(entries) => {
-                for (key, node) in entries {
-                    let what = format!("{what}.{}", key.name);
-                    match (key.name.as_str(), kind) {
-                        ("run" | "command", _) => {
-                            text = builder.text(&what, node).map(|t| (t, node.place));
-                        }
-                        ("cwd", _) => dir = builder.directory(&what, node),
-                        ("timeout_seconds", _) => {
-                            let seconds = builder.whole(&what, node, 1, MOST_SECONDS);
-                            let ms = seconds.map(|n| Setting::new(Row::Timeout, n * 1_000));
-                            settings.extend(ms);
-                        }
-                        ("max_errors" | "max_warnings", Kind::Lint) => {
-                            let row = THRESHOLDS.iter().find(|(name, _)| *name == key.name);
-                            settings
-                                .extend(row.and_then(|(_, row)| count(builder, &what, node, *row)));
-                        }
-                        (name, _) if has_word(COMMAND, name) => {
-                            shared(builder, &what, key, node, &mut settings);
-                        }
-                        _ => builder.unknown(&format!("{}.", self.what), key, COMMAND),
+    let (path, mut settings) = (format!("{of}.{name}"), Vec::new());
+    let what = path.as_str();
+    let (mut text, mut dir) = (None, None);
+    match &node.value {
+        Value::Text(_) => text = builder.text(what, node).map(|t| (t, node.place)),
+        Value::Map(entries) => {
+            for (key, node) in entries {
+                let what = format!("{what}.{}", key.name);
+                match (key.name.as_str(), kind) {
+                    ("run" | "command", _) => {
+                        text = builder.text(&what, node).map(|t| (t, node.place));
                     }
-                }
-                if node.get("run").is_none() && node.get("command").is_none() {
-                    let message = format!("`{what}` without `run`");
-                    builder.bad_value(node.place, message, "nothing to run");
+                    ("cwd", _) => dir = builder.directory(&what, node),
+                    ("timeout_seconds", _) => {
+                        let seconds = builder.whole(&what, node, 1, MOST_SECONDS);
+                        let ms = seconds.map(|n| Setting::new(Row::Timeout, n * 1_000));
+                        settings.extend(ms);
+                    }
+                    ("max_errors" | "max_warnings", Kind::Lint) => {
+                        settings.extend(builder.count(&what, key, node));
+                    }
+                    (name, _) if has_word(COMMAND, name) => {
+                        builder.shared(&what, key, node, &mut settings);
+                    }
+                    _ => builder.unknown(&format!("{path}."), key, COMMAND),
                 }
             }
-            _ => builder.wrong_type(
-                what,
-                "a command, a list of commands or a mapping with `run`",
-                node,
-            ),
+            if node.get("run").is_none() && node.get("command").is_none() {
+                let message = format!("`{what}` without `run`");
+                builder.bad_value(node.place, message, "nothing to run");
+            }
         }
-        let Some((text, place)) = text else {
-            return Vec::new();
-        };
-        if verifier.off.contains(&kind) {
-            return Vec::new();
-        }
-        verifier.complete(kind, &mut settings, self.otherwise_ms);
-        if self.name == "setup" {
-            settings.push(Setting::new(Row::Setup, Written::Flag));
-        }
-        let (name, dir) = (self.name.to_owned(), dir.as_deref());
-        builder.command(Spec {
-            name,
-            kind,
-            settings,
-            dir,
-            ..Spec::bare(text, place)
-        })
+        _ => builder.wrong_type(
+            what,
+            "a command, a list of commands or a mapping with `run`",
+            node,
+        ),
     }
+    let Some((text, place)) = text else {
+        return Vec::new();
+    };
+    if verifier.off.contains(&kind) {
+        return Vec::new();
+    }
+    verifier.complete(kind, &mut settings, otherwise_ms);
+    if name == "setup" {
+        settings.push(Setting::new(Row::Setup, Written::Flag));
+    }
+    builder.command(Spec {
+        name: name.to_owned(),
+        kind,
+        settings,
+        dir: dir.as_deref(),
+        ..Spec::bare(text, place)
+    })
 }
 
 fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
@@ -269,13 +246,7 @@ fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
         let Some(kind) = builder.meaning("verifier.tools.", key, TOOLS) else {
             continue;
         };
-        let what = format!("verifier.tools.{}", key.name);
-        let entry = NamedCommand {
-            what: &what,
-            name: &key.name,
-            kind,
-            otherwise_ms: kind.default_timeout_ms(),
-        };
-        entry.make(builder, node, verifier);
+        let (of, ms) = (("verifier.tools", &*key.name), kind.default_timeout_ms());
+        command(builder, of, node, kind, ms, verifier);
     }
 }

@@ -11,8 +11,8 @@ use vplan_base::word::{Word, quote_pattern, quote_with_holes, visible};
 use vplan_check::file::show;
 use vplan_contract::ConditionIndex;
 use vplan_contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, FormatLine, Gate, Group, Limit, Ready, Recover, Scope,
-    Sel, SelKind, Service, Setting, Sought, Verb, Written,
+    At, Check, CheckEntry, Condition, Draft, FormatLine, Group, Policy, Ready, Sel, SelKind,
+    Service, Setting, Sought, Verb, Written,
 };
 use vplan_lang::ast::Holed;
 use vplan_lang::statement::{Context, Keyword, find};
@@ -75,33 +75,16 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         let head = format!("role {}", role.name.value);
         out.always_block(&head, &lines.collect::<Vec<_>>());
     }
-    let limit = |l: &At<Limit>| match l.value {
-        Limit::Budget(ms) => format!("budget {}", show_duration(ms)),
-        Limit::MaxChecks(n) => format!("max-checks {n}"),
-        Limit::Jobs(n) => format!("jobs {n}"),
-    };
-    let limits = draft.limits.iter().map(limit);
-    out.block("limits", &sorted(limits, Context::Limits));
-    let scope = |s: &At<Scope>| match &s.value {
-        Scope::Allow(items) => format!("allow {}", sels(items)),
-        Scope::Deny(items) => format!("deny {}", sels(items)),
-    };
-    out.block("scope", &draft.scopes.iter().map(scope).collect::<Vec<_>>());
-    let recover = |r: &At<Recover>| match &r.value {
-        Recover::Off => "off".to_owned(),
-        Recover::Only(rules) => format!("only {}", words(rules)),
-        Recover::Contract => "contract".to_owned(),
-    };
-    let recover: Vec<String> = draft.recover.iter().map(recover).collect();
-    out.block("recover", &recover);
-    let gate = |g: &At<Gate>| match &g.value {
-        Gate::Confirmations(n) => format!("confirmations {n}"),
-        Gate::Retries(n) => format!("retries {n}"),
-        Gate::SameFailure(n) => format!("same-failure {n}"),
-        Gate::OnExhausted(word) => format!("on-exhausted {word}"),
-        Gate::Propagate(word) => format!("propagate {word}"),
-    };
-    out.block("gate", &sorted(draft.gate.iter().map(gate), Context::Gate));
+    for block in ["limits", "scope", "recover", "gate"] {
+        let lines = draft.policy.iter().map(|line| &line.value);
+        let lines = lines.filter(|line| line.words().0 == block).map(policy);
+        let lines = match block {
+            "limits" => sorted(lines, Context::Limits),
+            "gate" => sorted(lines, Context::Gate),
+            _ => lines.collect(),
+        };
+        out.block(block, &lines);
+    }
     for format in &draft.formats {
         let lines: Vec<String> = format.lines.iter().map(format_line).collect();
         out.always_block(&format!("format {}", format.name.value), &lines);
@@ -339,6 +322,20 @@ fn settings(list: &[At<Setting>], is_beside: bool) -> Vec<String> {
 }
 
 /// Sorts lines in the canonical order of their block; repeated ones by their text.
+fn policy(line: &Policy) -> String {
+    let rest = match line {
+        Policy::RecoverOff | Policy::RecoverContract => return line.words().1.to_owned(),
+        Policy::Budget(ms) => show_duration(*ms),
+        Policy::MaxChecks(n) => n.to_string(),
+        Policy::Jobs(n) => n.to_string(),
+        Policy::Allow(items) | Policy::Deny(items) => sels(items),
+        Policy::RecoverOnly(rules) => words(rules),
+        Policy::Confirmations(n) | Policy::Retries(n) | Policy::SameFailure(n) => n.to_string(),
+        Policy::OnExhausted(word) | Policy::Propagate(word) => word.clone(),
+    };
+    format!("{} {rest}", line.words().1)
+}
+
 fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> {
     let rank = |line: &str| -> Option<Keyword> {
         find(line.split(' ').next().unwrap_or_default(), context).map(|s| s.keyword)

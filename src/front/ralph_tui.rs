@@ -18,7 +18,7 @@ use super::convert::builder::{Builder, Spec};
 use super::tree::{self, Node};
 use vplan_base::setting::Row;
 use vplan_base::word::has_word;
-use vplan_contract::draft::{At, Gate, Setting};
+use vplan_contract::draft::{At, Policy, Setting};
 
 const ELSEWHERE: &str = "\
     agent agentOptions agents autoCommit broadcast conflictResolution defaultAgent \
@@ -86,11 +86,11 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
     let timeout = At::new(Setting::new(Row::Timeout, timeout.value), timeout.place);
     builder.draft.defaults.push(timeout);
     let gate = [
-        Gate::Retries(retries.value),
-        Gate::OnExhausted("fail".to_owned()),
+        Policy::Retries(retries.value),
+        Policy::OnExhausted("fail".to_owned()),
     ];
     let gate = gate.map(|line| At::new(line, retries.place));
-    builder.draft.gate.extend(gate);
+    builder.draft.policy.extend(gate);
 }
 
 /// Returns the time limit of a value for which 0 is none.

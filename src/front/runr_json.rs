@@ -27,7 +27,7 @@ use vplan_base::setting::Row;
 use vplan_base::span::Place;
 use vplan_base::word::has_word;
 use vplan_contract::InclusionIndex;
-use vplan_contract::draft::{At, Limit, Paths, Risk, Scope, Sel, SelKind, Setting};
+use vplan_contract::draft::{At, Paths, Policy, Risk, Sel, SelKind, Setting};
 
 const TOP: &str = "verification scope agent";
 const ELSEWHERE: &str = "repo workers phases resilience receipts workflow task $schema";
@@ -50,7 +50,8 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
         }
     }
     let place = root.get("verification").map_or(root.place, |n| n.place);
-    if builder.draft.limits.is_empty() {
+    let mut policy = builder.draft.policy.iter();
+    if !policy.any(|line| matches!(line.value, Policy::Budget(_))) {
         // The default of runr.
         budget(builder, 600, place);
     }
@@ -104,7 +105,8 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
 fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
     let ms = seconds * 1_000;
     let limit = Setting::new(Row::Timeout, ms);
-    builder.draft.limits.push(At::new(Limit::Budget(ms), place));
+    let budget = At::new(Policy::Budget(ms), place);
+    builder.draft.policy.push(budget);
     builder.draft.defaults.push(At::new(limit, place));
 }
 
@@ -280,11 +282,11 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
                 if !patterns.is_empty() {
                     let items = at_most(builder, &patterns);
                     let line = if items.is_empty() {
-                        Scope::Deny(vec![glob("**", node.place)])
+                        Policy::Deny(vec![glob("**", node.place)])
                     } else {
-                        Scope::Allow(items)
+                        Policy::Allow(items)
                     };
-                    builder.draft.scopes.push(At::new(line, node.place));
+                    builder.draft.policy.push(At::new(line, node.place));
                 }
             }
             "denylist" | "lockfiles" => {
@@ -312,13 +314,10 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             _ => builder.unknown("scope.", key, KEYS),
         }
     }
-    let denies_all = builder
-        .draft
-        .scopes
-        .iter()
-        .any(|s| matches!(s.value, Scope::Deny(_)));
+    let policy = &mut builder.draft.policy;
+    let denies_all = policy.iter().any(|s| matches!(s.value, Policy::Deny(_)));
     if let Some(place) = deny_place.filter(|_| !deny.is_empty() && !denies_all) {
-        builder.draft.scopes.push(At::new(Scope::Deny(deny), place));
+        policy.push(At::new(Policy::Deny(deny), place));
     }
 }
 

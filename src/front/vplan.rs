@@ -11,8 +11,8 @@ use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_check::Kind;
 use vplan_contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Extent, Gate, Group, Import, Limit, Paths, Recover,
-    Risk, Role, Rows, Scope, Sel, Sequence, Setting, Verb, VerbDefaults,
+    At, Check, CheckEntry, Condition, Draft, Extent, Group, Import, Paths, Policy, Risk, Role,
+    Rows, Sel, Sequence, Setting, Verb, VerbDefaults,
 };
 use vplan_contract::import::source::IMPORT_SOURCE;
 use vplan_contract::{ConditionIndex, InclusionIndex};
@@ -283,41 +283,31 @@ impl Lowering<'_> {
             let most = u64::from(u32::MAX);
             number(values, least, most).and_then(|n| u32::try_from(n).ok())
         };
-        let limit = match node.statement.keyword {
-            Keyword::Budget => first.and_then(|a| values.duration(a)).map(Limit::Budget),
-            Keyword::MaxChecks => number(values, 0, u64::MAX).map(Limit::MaxChecks),
-            Keyword::Jobs => first.and_then(|a| values.jobs(a)).map(Limit::Jobs),
+        let one_of = |values: &mut Values<'_>, words: &[&'static str]| {
+            let word = first.and_then(|a| values.one_of(a, words));
+            word.map(|word| word.to_owned())
+        };
+        let line = match node.statement.keyword {
+            Keyword::Budget => first.and_then(|a| values.duration(a)).map(Policy::Budget),
+            Keyword::MaxChecks => number(values, 0, u64::MAX).map(Policy::MaxChecks),
+            Keyword::Jobs => first.and_then(|a| values.jobs(a)).map(Policy::Jobs),
+            Keyword::Allow => Some(Policy::Allow(values.sels(node))),
+            Keyword::Deny => Some(Policy::Deny(values.sels(node))),
+            Keyword::RecoverOff => Some(Policy::RecoverOff),
+            Keyword::RecoverOnly => Some(Policy::RecoverOnly(values.words(node))),
+            Keyword::RecoverContract => Some(Policy::RecoverContract),
+            Keyword::Confirmations => small(values, 1).map(Policy::Confirmations),
+            Keyword::GateRetries => small(values, 0).map(Policy::Retries),
+            Keyword::SameFailure => small(values, 2).map(Policy::SameFailure),
+            Keyword::OnExhausted => {
+                one_of(values, &["fail", "escalate", "allow"]).map(Policy::OnExhausted)
+            }
+            Keyword::Propagate => {
+                one_of(values, &["downgrade", "reset", "off"]).map(Policy::Propagate)
+            }
             _ => None,
         };
-        let scope = match node.statement.keyword {
-            Keyword::Allow => Some(Scope::Allow(values.sels(node))),
-            Keyword::Deny => Some(Scope::Deny(values.sels(node))),
-            _ => None,
-        };
-        let recover = match node.statement.keyword {
-            Keyword::RecoverOff => Some(Recover::Off),
-            Keyword::RecoverOnly => Some(Recover::Only(values.words(node))),
-            Keyword::RecoverContract => Some(Recover::Contract),
-            _ => None,
-        };
-        let gate = match node.statement.keyword {
-            Keyword::Confirmations => small(values, 1).map(Gate::Confirmations),
-            Keyword::GateRetries => small(values, 0).map(Gate::Retries),
-            Keyword::SameFailure => small(values, 2).map(Gate::SameFailure),
-            Keyword::OnExhausted => first
-                .and_then(|a| values.one_of(a, &["fail", "escalate", "allow"]))
-                .map(|w| Gate::OnExhausted(w.into())),
-            Keyword::Propagate => first
-                .and_then(|a| values.one_of(a, &["downgrade", "reset", "off"]))
-                .map(|w| Gate::Propagate(w.into())),
-            _ => None,
-        };
-        self.draft.limits.extend(limit.map(|l| At::new(l, place)));
-        self.draft.scopes.extend(scope.map(|s| At::new(s, place)));
-        self.draft
-            .recover
-            .extend(recover.map(|r| At::new(r, place)));
-        self.draft.gate.extend(gate.map(|g| At::new(g, place)));
+        self.draft.policy.extend(line.map(|l| At::new(l, place)));
     }
 
     fn check(&mut self, node: &Node<'_>, around: &mut Vec<ConditionIndex>, tier: Option<At<u8>>) {

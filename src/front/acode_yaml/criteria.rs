@@ -1,15 +1,16 @@
 //! Converts the criteria of acode's steps: what has to hold, by type.
 
-use super::verifier::{MOST_SECONDS, Verifier, count};
+use super::verifier::Verifier;
 use crate::convert::account::{BAD_VALUE, Lost};
 use crate::convert::builder::{Builder, Spec};
 use crate::tree::{Key, Node, Value};
 use std::collections::BTreeSet;
 use vplan_base::setting::Row;
+use vplan_base::span::Place;
 use vplan_base::word::visible;
 use vplan_check::Kind;
 use vplan_check::request::Assertion;
-use vplan_contract::draft::{At, Sel, SelKind, Setting, Verb, Written};
+use vplan_contract::draft::{At, Sel, Setting, Verb, Written};
 
 /// The types, each with the kind of the checks that it becomes.
 pub(super) const TYPES: &[(&str, Kind)] = &[
@@ -88,22 +89,14 @@ pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verif
             let message = format!("there is no type `{}`", visible(name));
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             let help = format!("the types are {}", names.join(", "));
-            builder.fault(
-                BAD_VALUE,
-                node.place,
-                message,
-                "no type of criterion",
-                Some(&help),
-            );
+            let label = "no type of criterion";
+            builder.fault(BAD_VALUE, node.place, message, label, Some(&help));
             continue;
         };
         if verifier.is_off(name, *kind) {
             let why = "its type is switched off there and left out here";
-            builder.lose(Lost::no_effect(
-                format!("a criterion `{name}`"),
-                node.place,
-                why,
-            ));
+            let what = format!("a criterion `{name}`");
+            builder.lose(Lost::no_effect(what, node.place, why));
             continue;
         }
         let read = Criterion::read(builder, what, name, *kind, entries);
@@ -146,15 +139,14 @@ impl<'n> Criterion<'n> {
             question: Vec::new(),
             context: Vec::new(),
         };
-        let (mut least, mut most) = (None, None);
+        let mut size = Size::default();
         for (key, node) in entries {
             let path = format!("{what}[].{}", key.name);
             match (key.name.as_str(), kind) {
                 ("type" | "kind", _) => {}
                 ("name" | "id", _) => read.called = builder.named(&path, node).map(|n| n.value),
                 (paths, Kind::File) if PATHS.contains(&paths) => {
-                    let found = texts(builder, &path, node);
-                    read.paths.extend(found);
+                    read.paths.extend(texts(builder, &path, node));
                 }
                 ("files" | "paths" | "context", Kind::Judge) => {
                     let globs = texts(builder, &path, node).into_iter();
@@ -168,21 +160,11 @@ impl<'n> Criterion<'n> {
                     read.dir = builder.directory(&path, node);
                 }
                 ("timeout" | "timeout_seconds", _) if kind != Kind::File => {
-                    let seconds = builder.whole(&path, node, 1, MOST_SECONDS);
-                    let ms = seconds.map(|n| Setting::new(Row::Timeout, n * 1_000));
-                    read.settings.extend(ms);
+                    read.settings.extend(builder.timeout(&path, node));
                 }
-                ("max_errors", Kind::Lint | Kind::Compile) => {
-                    read.settings
-                        .extend(count(builder, &path, node, Row::MaxErrors));
-                }
-                ("max_warnings", Kind::Lint | Kind::Compile) => {
-                    read.settings
-                        .extend(count(builder, &path, node, Row::MaxWarnings));
-                }
-                ("min_tests", Kind::Test) => {
-                    read.settings
-                        .extend(count(builder, &path, node, Row::MinTests));
+                ("max_errors" | "max_warnings", Kind::Lint | Kind::Compile)
+                | ("min_tests", Kind::Test) => {
+                    read.settings.extend(builder.count(&path, key, node));
                 }
                 (
                     "contains" | "not_contains" | "patterns" | "pattern" | "matches" | "regex",
@@ -202,10 +184,7 @@ impl<'n> Criterion<'n> {
                     let asserted = asserted.map(|_| At::new(Assertion::NotEmpty, node.place));
                     read.assertions.extend(asserted);
                 }
-                ("min_size", Kind::File) => {
-                    least = builder.whole(&path, node, 0, 1 << 50).filter(|n| *n > 0);
-                }
-                ("max_size", Kind::File) => most = builder.whole(&path, node, 1, 1 << 50),
+                ("min_size" | "max_size", Kind::File) => size.read(builder, &path, key, node),
                 ("prompt" | "question" | "criteria" | "description", Kind::Judge) => {
                     let found = texts(builder, &path, node).into_iter();
                     read.question.extend(found.map(|text| text.value));
@@ -222,14 +201,8 @@ impl<'n> Criterion<'n> {
                 _ => builder.unknown(&format!("{what}[]."), key, CRITERION),
             }
         }
-        if let (Some(place), true) = (
-            entries.first().map(|(key, _)| key.place),
-            least.is_some() || most.is_some(),
-        ) {
-            let (max, min) = (most, least);
-            read.assertions
-                .push(At::new(Assertion::Size { max, min }, place));
-        }
+        let first = entries.first().map(|(key, _)| key.place);
+        (read.assertions).extend(first.and_then(|place| size.assertion(place)));
         read
     }
 
@@ -239,8 +212,8 @@ impl<'n> Criterion<'n> {
             Value::Bool(true) => {}
             Value::Text(text) if matches!(text.as_str(), "all_pass" | "all") => {}
             Value::Bool(false) => {
-                self.settings
-                    .push(Setting::new(Row::Severity, "warning".to_owned()));
+                let warning = Setting::new(Row::Severity, "warning".to_owned());
+                self.settings.push(warning);
             }
             _ => {
                 let why = "a check passes or fails, and here all of it must pass";
@@ -346,24 +319,43 @@ impl<'n> Criterion<'n> {
     }
 }
 
+/// The bounds of the size of a file.
+#[derive(Default)]
+pub(super) struct Size {
+    least: Option<u64>,
+    most: Option<u64>,
+}
+
+impl Size {
+    /// Reads `min_size` or `max_size`. A size of zero allows every size.
+    pub(super) fn read(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) {
+        match key.name.as_str() {
+            "min_size" => self.least = builder.whole(what, node, 0, 1 << 50).filter(|n| *n > 0),
+            _ => self.most = builder.whole(what, node, 1, 1 << 50),
+        }
+    }
+
+    pub(super) fn assertion(self, place: Place) -> Option<At<Assertion>> {
+        let (min, max) = (self.least, self.most);
+        let is_bound = min.is_some() || max.is_some();
+        is_bound.then_some(At::new(Assertion::Size { max, min }, place))
+    }
+}
+
 /// Reads a string, or a list of strings.
 fn texts(builder: &mut Builder<'_>, what: &str, node: &Node) -> Vec<At<String>> {
     match &node.value {
         Value::Text(text) => vec![At::new(text.clone(), node.place)],
-        _ => builder
-            .texts(what, node)
-            .into_iter()
-            .map(|(text, place)| At::new(text.to_owned(), place))
-            .collect(),
+        _ => {
+            let texts = builder.texts(what, node).into_iter();
+            texts
+                .map(|(text, place)| At::new(text.to_owned(), place))
+                .collect()
+        }
     }
 }
 
 fn selected(glob: At<String>) -> Sel {
     let not = glob.value.starts_with('!');
-    let text = glob.value.trim_start_matches('!').to_owned();
-    Sel {
-        not,
-        what: At::new(SelKind::Glob(text), glob.place),
-        inner: None,
-    }
+    Sel::glob(not, glob.value.trim_start_matches('!'), glob.place)
 }

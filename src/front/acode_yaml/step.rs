@@ -1,6 +1,7 @@
 //! Converts the steps of acode's pipeline, `verifier.steps`.
 
-use super::verifier::{Verifier, count, shared};
+use super::criteria::Size;
+use super::verifier::Verifier;
 use crate::convert::account::{BAD_VALUE, DUPLICATE_STEP, Lost};
 use crate::convert::builder::{Builder, Spec, slug};
 use crate::tree::Node;
@@ -36,11 +37,8 @@ impl Step<'_> {
 
 /// Converts the steps of the pipeline.
 pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
-    let read: Vec<Step<'_>> = builder
-        .list("verifier.steps", node)
-        .iter()
-        .filter_map(|n| step(builder, n, verifier))
-        .collect();
+    let read = builder.list("verifier.steps", node).iter();
+    let read: Vec<Step<'_>> = read.filter_map(|n| step(builder, n, verifier)).collect();
     // acode's names of the steps, ignoring case, and the names of their checks here; the last of
     // them represents the step.
     let mut known: BTreeMap<String, Option<String>> = BTreeMap::new();
@@ -95,9 +93,8 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
             && !needs.is_empty()
         {
             let place = check.place;
-            check
-                .settings
-                .push(At::new(Setting::new(Row::Needs, needs), place));
+            let needs = Setting::new(Row::Needs, needs);
+            check.settings.push(At::new(needs, place));
         }
     }
 }
@@ -106,7 +103,7 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
     let entries = builder.map("a step", node);
     let (mut name, mut kind, mut settings) = (None, None, Vec::new());
     let (mut depends_on, mut assertions, mut enabled) = (Vec::new(), Vec::new(), true);
-    let (mut least, mut most) = (None, None);
+    let mut size = Size::default();
     for (key, node) in entries {
         let what = format!("verifier.steps[].{}", key.name);
         let mut assert = |a: Assertion| assertions.push(At::new(a, node.place));
@@ -119,11 +116,11 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
                 depends_on.extend(names.filter_map(|n| builder.named(&what, n)));
             }
             "timeout" | "retry" | "continue_on_error" | "env" => {
-                shared(builder, &what, key, node, &mut settings)
+                builder.shared(&what, key, node, &mut settings)
             }
-            "max_errors" => settings.extend(count(builder, &what, node, Row::MaxErrors)),
-            "max_warnings" => settings.extend(count(builder, &what, node, Row::MaxWarnings)),
-            "min_tests" => settings.extend(count(builder, &what, node, Row::MinTests)),
+            "max_errors" | "max_warnings" | "min_tests" => {
+                settings.extend(builder.count(&what, key, node))
+            }
             "exists" => match builder.boolean(&what, node) {
                 Some(true) => assert(Assertion::Exists),
                 Some(false) => assert(Assertion::Absent),
@@ -145,17 +142,12 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
                 text.into_iter()
                     .for_each(|t| assert(Assertion::Matches(t.to_owned())));
             }
-            // A size of zero allows every size.
-            "min_size" => least = builder.whole(&what, node, 0, 1 << 50).filter(|n| *n > 0),
-            "max_size" => most = builder.whole(&what, node, 1, 1 << 50),
+            "min_size" | "max_size" => size.read(builder, &what, key, node),
             "run" | "cwd" | "path" | "question" | "not_empty" => {}
             _ => builder.unknown("verifier.steps[].", key, STEP),
         }
     }
-    if least.is_some() || most.is_some() {
-        let (max, min) = (most, least);
-        assertions.push(At::new(Assertion::Size { max, min }, node.place));
-    }
+    assertions.extend(size.assertion(node.place));
     let (Some(name), Some(kind)) = (name, kind) else {
         if node.get("name").is_none() || node.get("kind").is_none() {
             let message = "a step has a `name` and a `kind`".to_owned();
@@ -211,10 +203,8 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
     let Some(text) = builder.text(&format!("verifier.steps[].{wanted}"), node) else {
         return Vec::new();
     };
-    let dir = step
-        .node
-        .get("cwd")
-        .and_then(|n| builder.directory("verifier.steps[].cwd", n));
+    let dir = step.node.get("cwd");
+    let dir = dir.and_then(|n| builder.directory("verifier.steps[].cwd", n));
     let settings = step.settings.iter().cloned();
     let (settings, unused): (Vec<_>, Vec<_>) = settings.partition(|s| suits(step.kind, s));
     for setting in unused {

@@ -10,7 +10,7 @@ use vplan_base::setting::Row;
 use vplan_base::span::Place;
 use vplan_base::word::{Word, visible};
 use vplan_check::Kind;
-use vplan_contract::draft::{At, Gate, Limit, Setting, Written};
+use vplan_contract::draft::{At, Policy, Setting, Written};
 
 const VERIFIER: &str = "\
     checks tools timeouts timeout_seconds thresholds max_cycles parallel steps criteria \
@@ -47,7 +47,7 @@ const TIMEOUTS: &[(&str, Kind)] = &[
     ("llm_review", Kind::Judge),
 ];
 
-pub(super) const THRESHOLDS: &[(&str, Row)] = &[
+const THRESHOLDS: &[(&str, Row)] = &[
     ("max_errors", Row::MaxErrors),
     ("max_warnings", Row::MaxWarnings),
 ];
@@ -78,20 +78,20 @@ impl Verifier {
                 "thresholds" => verifier.each(builder, &what, node, THRESHOLDS, Self::threshold),
                 "timeout_seconds" => {
                     let seconds = builder.whole(&what, node, 1, MOST_SECONDS);
-                    let budget = seconds.map(|n| At::new(Limit::Budget(n * 1_000), place));
-                    builder.draft.limits.extend(budget);
+                    let budget = seconds.map(|n| At::new(Policy::Budget(n * 1_000), place));
+                    builder.draft.policy.extend(budget);
                 }
                 "parallel" => {
-                    let jobs = number(builder, &what, node, 1, 256);
-                    let jobs = jobs.map(|n| At::new(Limit::Jobs(n.into()), place));
-                    builder.draft.limits.extend(jobs);
+                    let jobs = builder.small(&what, node, 1, 256);
+                    let jobs = jobs.map(|n| At::new(Policy::Jobs(n.into()), place));
+                    builder.draft.policy.extend(jobs);
                 }
                 "max_cycles" => {
-                    let retries = number(builder, &what, node, 0, 1_000);
-                    let exhausted = Gate::OnExhausted("escalate".to_owned());
-                    let gate = retries.map(|n| [Gate::Retries(n), exhausted]);
+                    let retries = builder.small(&what, node, 0, 1_000);
+                    let exhausted = Policy::OnExhausted("escalate".to_owned());
+                    let gate = retries.map(|n| [Policy::Retries(n), exhausted]);
                     let lines = gate.into_iter().flatten().map(|line| At::new(line, place));
-                    builder.draft.gate.extend(lines);
+                    builder.draft.policy.extend(lines);
                 }
                 // Read once the settings for all checks are known.
                 "tools" | "steps" | "criteria" => {}
@@ -154,10 +154,9 @@ impl Verifier {
                 (Some(false), None) => self.off_types.push(key.name.clone()),
                 (Some(true), None) if !types.contains(&key.name) => {
                     let why = "what it looks at comes from acode's plan, step by step";
-                    let hand = if key.name == "llm_review" {
-                        "a check with `judge \"QUESTION\"`"
-                    } else {
-                        "a check with `file \"PATH\" {`"
+                    let hand = match key.name.as_str() {
+                        "llm_review" => "a check with `judge \"QUESTION\"`",
+                        _ => "a check with `file \"PATH\" {`",
                     };
                     builder.lose(Lost::gone(what, node.place, why).by_hand(hand));
                 }
@@ -194,7 +193,7 @@ impl Verifier {
     }
 
     fn threshold(&mut self, builder: &mut Builder<'_>, what: &str, node: &Node, row: Row) {
-        if let Some(setting) = count(builder, what, node, row) {
+        if let Some(setting) = builder.count_of(what, node, row) {
             self.lint.push(setting);
             self.limited.push((Kind::Lint, what.to_owned(), node.place));
         }
@@ -232,107 +231,100 @@ impl Verifier {
     }
 }
 
-pub(super) fn count(
-    builder: &mut Builder<'_>,
-    what: &str,
-    node: &Node,
-    row: Row,
-) -> Option<Setting> {
-    let count = builder.whole(what, node, 0, 1_000_000_000)?;
-    Some(Setting::new(row, count))
-}
+impl Builder<'_> {
+    /// Reads the number of a key that is called like a setting.
+    pub(super) fn count(&mut self, what: &str, key: &Key, node: &Node) -> Option<Setting> {
+        let word = key.name.replace('_', "-");
+        let row = Row::ALL.iter().find(|row| row.setting().word == word);
+        self.count_of(what, node, *row?)
+    }
 
-/// Reads a whole number within bounds that 32 bits hold.
-fn number(
-    builder: &mut Builder<'_>,
-    what: &str,
-    node: &Node,
-    least: u64,
-    most: u64,
-) -> Option<u32> {
-    builder
-        .whole(what, node, least, most)
-        .and_then(|n| u32::try_from(n).ok())
-}
+    fn count_of(&mut self, what: &str, node: &Node, row: Row) -> Option<Setting> {
+        let count = self.whole(what, node, 0, 1_000_000_000)?;
+        Some(Setting::new(row, count))
+    }
 
-/// Reads the keys that commands and steps share.
-pub(super) fn shared(
-    builder: &mut Builder<'_>,
-    what: &str,
-    key: &Key,
-    node: &Node,
-    settings: &mut Vec<Setting>,
-) {
-    match key.name.as_str() {
-        "timeout" => {
-            let seconds = builder.whole(what, node, 0, MOST_SECONDS);
-            let ms = seconds.map(|n| limit_ms(builder, what, node, n * 1_000));
-            settings.extend(ms.map(|ms| Setting::new(Row::Timeout, ms)));
-        }
-        "retry" => {
-            let retries = builder.whole(what, node, 0, 1_000).filter(|n| *n > 0);
-            settings.extend(retries.map(|n| Setting::new(Row::Retries, n)));
-        }
-        "continue_on_error" => {
-            let goes_on = builder.boolean(what, node).filter(|yes| *yes);
-            settings.extend(goes_on.map(|_| Setting::new(Row::Severity, "warning".to_owned())));
-        }
-        "env" => {
-            for (name, value) in builder.map(what, node) {
-                variable(builder, what, name, value, settings);
+    /// Reads a whole number within bounds that 32 bits hold.
+    fn small(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u32> {
+        let number = self.whole(what, node, least, most)?;
+        u32::try_from(number).ok()
+    }
+
+    /// Reads a number of seconds that limits something.
+    pub(super) fn timeout(&mut self, what: &str, node: &Node) -> Option<Setting> {
+        let seconds = self.whole(what, node, 1, MOST_SECONDS)?;
+        Some(Setting::new(Row::Timeout, seconds * 1_000))
+    }
+
+    /// Reads the keys that commands and steps share.
+    pub(super) fn shared(
+        &mut self,
+        what: &str,
+        key: &Key,
+        node: &Node,
+        settings: &mut Vec<Setting>,
+    ) {
+        match key.name.as_str() {
+            "timeout" => {
+                let seconds = self.whole(what, node, 0, MOST_SECONDS);
+                let ms = seconds.map(|n| limit_ms(self, what, node, n * 1_000));
+                settings.extend(ms.map(|ms| Setting::new(Row::Timeout, ms)));
             }
+            "retry" => {
+                let retries = self.whole(what, node, 0, 1_000).filter(|n| *n > 0);
+                settings.extend(retries.map(|n| Setting::new(Row::Retries, n)));
+            }
+            "continue_on_error" => {
+                let goes_on = self.boolean(what, node).filter(|yes| *yes);
+                settings.extend(goes_on.map(|_| Setting::new(Row::Severity, "warning".to_owned())));
+            }
+            "env" => {
+                for (name, value) in self.map(what, node) {
+                    self.variable(what, name, value, settings);
+                }
+            }
+            "platforms" => {
+                let why = "a contract means the same on every machine";
+                let hand = "a script that looks at the system";
+                self.lose(Lost::gone(format!("`{what}`"), key.place, why).by_hand(hand));
+            }
+            _ => {}
         }
-        "platforms" => {
-            let why = "a contract means the same on every machine";
-            let hand = "a script that looks at the system";
-            builder.lose(Lost::gone(format!("`{what}`"), key.place, why).by_hand(hand));
-        }
-        _ => {}
     }
-}
 
-fn variable(
-    builder: &mut Builder<'_>,
-    what: &str,
-    name: &Key,
-    value: &Node,
-    settings: &mut Vec<Setting>,
-) {
-    let what = format!("{what}.{}", name.name);
-    if !is_env_name(&name.name) {
-        let message = format!("`{}` names no variable", visible(&name.name));
-        return builder.bad_value(name.place, message, "letters, digits and `_` are expected");
-    }
-    let Some(text) = builder.text(&what, value) else {
-        return;
-    };
-    if text.contains('\0') {
-        let message = format!("the value of `{}` holds a NUL", name.name);
-        return builder.bad_value(value.place, message, "no variable can hold it");
-    }
-    let from = text
-        .strip_prefix("${")
-        .and_then(|t| t.strip_suffix('}'))
-        .filter(|n| *n == name.name);
-    if let Some(from) = from {
-        let word = At::new(from.to_owned(), value.place);
-        match settings
-            .iter_mut()
-            .find_map(|s| match (&mut s.value, s.row) {
-                (Written::Texts(names), Row::PassEnv) => Some(names),
-                _ => None,
-            }) {
-            Some(names) => names.push(word),
-            None => settings.push(Setting::new(Row::PassEnv, vec![word])),
+    fn variable(&mut self, what: &str, name: &Key, value: &Node, settings: &mut Vec<Setting>) {
+        let what = format!("{what}.{}", name.name);
+        if !is_env_name(&name.name) {
+            let message = format!("`{}` names no variable", visible(&name.name));
+            return self.bad_value(name.place, message, "letters, digits and `_` are expected");
         }
-    } else if text.contains("${") {
-        let why = "the value would have to be put together from other variables";
-        let hand = "`pass-env` for a variable that is there, `env NAME=VALUE` for a fixed value";
-        builder.lose(Lost::gone(format!("`{what}`"), value.place, why).by_hand(hand));
-    } else {
-        settings.push(Setting::new(
-            Row::Env,
-            Written::Variable(name.name.clone(), Word::from(text)),
-        ));
+        let Some(text) = self.text(&what, value) else {
+            return;
+        };
+        if text.contains('\0') {
+            let message = format!("the value of `{}` holds a NUL", name.name);
+            return self.bad_value(value.place, message, "no variable can hold it");
+        }
+        if *text == format!("${{{}}}", name.name) {
+            let word = At::new(name.name.clone(), value.place);
+            let passed = settings
+                .iter_mut()
+                .find_map(|s| match (&mut s.value, s.row) {
+                    (Written::Texts(names), Row::PassEnv) => Some(names),
+                    _ => None,
+                });
+            match passed {
+                Some(names) => names.push(word),
+                None => settings.push(Setting::new(Row::PassEnv, vec![word])),
+            }
+        } else if text.contains("${") {
+            let why = "the value would have to be put together from other variables";
+            let hand =
+                "`pass-env` for a variable that is there, `env NAME=VALUE` for a fixed value";
+            self.lose(Lost::gone(format!("`{what}`"), value.place, why).by_hand(hand));
+        } else {
+            let variable = Written::Variable(name.name.clone(), Word::from(text));
+            settings.push(Setting::new(Row::Env, variable));
+        }
     }
 }

@@ -142,7 +142,7 @@ limits {
     let groups: Vec<&Group> = draft.sequences[0].groups.iter().map(|g| &g.value).collect();
     assert!(matches!(groups.as_slice(), [Group::Names(names), Group::Rest] if names.len() == 2));
     assert_eq!(draft.roles[0].max_checks[0].value, 3);
-    assert_eq!(draft.limits[0].value, Limit::Budget(600_000));
+    assert_eq!(draft.policy[0].value, Policy::Budget(600_000));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
 use vplan_base::workspace::is_dependents;
-use vplan_contract::draft::{Condition, Draft, Scope, Sel, SelKind, Written};
+use vplan_contract::draft::{Condition, Draft, Policy, Sel, SelKind, Written};
 use vplan_contract::{Contract, Sought, Test};
 use vplan_front as front;
 use vplan_git::error::GitError;
@@ -263,8 +263,9 @@ pub(super) fn sels(draft: &Draft) -> Vec<(&Sel, Takes)> {
         .chain(draft.verb_defaults.iter().flat_map(|block| &block.settings));
     let lists = draft.paths.iter().map(|paths| paths.items.as_slice());
     let lists = lists.chain(draft.risks.iter().map(|risk| risk.items.as_slice()));
-    let lists = lists.chain(draft.scopes.iter().map(|scope| match &scope.value {
-        Scope::Allow(items) | Scope::Deny(items) => items.as_slice(),
+    let lists = lists.chain(draft.policy.iter().map(|line| match &line.value {
+        Policy::Allow(items) | Policy::Deny(items) => items.as_slice(),
+        _ => &[],
     }));
     let lists = lists.chain(
         draft
