@@ -11,17 +11,15 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::BTreeMap;
 use vplan_base::canon::Digest;
 use vplan_base::carried::{Carried, listed};
-use vplan_base::diagnostic::{Diagnostic, Diagnostics};
+use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::nearest::nearest;
 use vplan_base::setting::Row;
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
 use vplan_check::Kind;
-use vplan_contract::draft::{
-    At, Check, CheckEntry, Condition, Draft, Sel, SelKind, Setting, Verb, Written,
-};
-use vplan_contract::{ConditionIndex, InclusionIndex};
+use vplan_contract::ConditionIndex;
+use vplan_contract::draft::{At, Check, CheckEntry, Condition, Draft, Sel, Setting, Verb, Written};
 use vplan_lang::command::parse_command;
 
 vplan_base::codes! {
@@ -97,11 +95,10 @@ impl<'s> Lowering<'s, '_> {
         let source = self.source;
         let text = source.text();
         if let Some(offset) = too_deep(text) {
-            let error = Diagnostic::error(DEPTH, format!("nested more than {MAX_DEPTH} deep"));
-            self.sink.push(error.label(
-                self.place(Range::new(offset, offset + 1)),
-                "one level too many",
-            ));
+            let message = format!("nested more than {MAX_DEPTH} deep");
+            let range = Range::new(offset, offset + 1);
+            self.sink
+                .push(self.error(DEPTH, message, range, "one level too many"));
             return None;
         }
         let value = match parse_to_ast(text, &CollectOptions::default(), &strict()) {
@@ -112,13 +109,10 @@ impl<'s> Lowering<'s, '_> {
             }
         };
         let Some(value) = value else {
-            let error = Diagnostic::error(SYNTAX, "an empty file is no contract");
-            let place = self.place(Range::new(0, 0));
-            self.sink.push(
-                error
-                    .label(place, "nothing here")
-                    .help("a contract that selects nothing is `{}`"),
-            );
+            let (message, range) = ("an empty file is no contract", Range::new(0, 0));
+            let error = self.error(SYNTAX, message, range, "nothing here");
+            self.sink
+                .push(error.help("a contract that selects nothing is `{}`"));
             return None;
         };
         // A second parser, because it is stricter about characters, and for the digest.
@@ -128,9 +122,9 @@ impl<'s> Lowering<'s, '_> {
                 let offset = offset_of(text, fault.line(), fault.column());
                 let message = fault.to_string();
                 let message = message.split(" at line ").next().unwrap_or_default();
-                let error = Diagnostic::error(SYNTAX, format!("this is not JSON: {message}"));
-                self.sink
-                    .push(error.label(self.place(Range::new(offset, offset)), "here"));
+                let message = format!("this is not JSON: {message}");
+                let range = Range::new(offset, offset);
+                self.sink.push(self.error(SYNTAX, message, range, "here"));
                 return None;
             }
         };
@@ -139,12 +133,8 @@ impl<'s> Lowering<'s, '_> {
     }
 
     fn contract(&mut self, object: &Object<'_>) {
-        self.check_keys(
-            object,
-            "a contract",
-            &["commands", "byRole", "rules"],
-            &["visualProbes"],
-        );
+        let known = ["commands", "byRole", "rules"];
+        self.check_keys(object, "a contract", &known, &["visualProbes"]);
         if let Some(list) = self.array(object, "commands") {
             self.commands("commands", list, &[]);
         }
@@ -154,11 +144,8 @@ impl<'s> Lowering<'s, '_> {
                 other => self.wrong_type("`byRole`", "an object", other),
             }
         }
-        for rule in self
-            .array(object, "rules")
-            .into_iter()
-            .flat_map(|list| &list.elements)
-        {
+        let rules = self.array(object, "rules");
+        for rule in rules.into_iter().flat_map(|list| &list.elements) {
             match rule {
                 Value::Object(rule) => self.rule(rule),
                 other => self.wrong_type("an entry of `rules`", "an object", other),
@@ -174,21 +161,16 @@ impl<'s> Lowering<'s, '_> {
                 let condition = self.condition(Condition::Role(vec![name]), place);
                 self.commands(&shown(&role.name), list, &[condition]);
             }
-            other => self.wrong_type(
-                &format!("`{}`", shown(&role.name)),
-                "a list of commands",
-                other,
-            ),
+            other => {
+                let what = format!("`{}`", shown(&role.name));
+                self.wrong_type(&what, "a list of commands", other);
+            }
         }
     }
 
     fn rule(&mut self, rule: &Object<'_>) {
-        self.check_keys(
-            rule,
-            "a rule",
-            &["whenChangedAny", "whenChangedAll", "commands"],
-            &[],
-        );
+        let known = ["whenChangedAny", "whenChangedAll", "commands"];
+        self.check_keys(rule, "a rule", &known, &[]);
         let mut conditions = Vec::new();
         type Make = fn(Vec<Sel>) -> Condition;
         let kinds: [(&str, Make); 2] = [
@@ -202,16 +184,12 @@ impl<'s> Lowering<'s, '_> {
             let place = self.place(property.name.range());
             if list.elements.is_empty() {
                 let message = format!("`{key}` without globs never holds");
-                let label = "an empty list";
-                let error = Diagnostic::at(EMPTY_CONDITION, message, self.place(list.range), label);
-                self.sink
-                    .push(error.help("take the key away for a rule that always applies"));
+                let error = self.error(EMPTY_CONDITION, message, list.range, "an empty list");
+                let help = "take the key away for a rule that always applies";
+                self.sink.push(error.help(help));
             }
-            let items = self
-                .strings(key, list)
-                .into_iter()
-                .map(|s| self.sel(s))
-                .collect();
+            let items = self.strings(key, list).into_iter();
+            let items = items.map(|s| self.sel(s)).collect();
             conditions.push(self.condition(make(items), place));
         }
         match rule.get("commands") {
@@ -220,36 +198,30 @@ impl<'s> Lowering<'s, '_> {
                     self.commands("commands", list, &conditions);
                 }
             }
-            None => self.sink.push(
-                Diagnostic::error(MISSING_KEY, "a rule without `commands` does nothing")
-                    .label(self.place(rule.range), "no `commands` in this rule"),
-            ),
+            None => {
+                let message = "a rule without `commands` does nothing";
+                let label = "no `commands` in this rule";
+                self.sink
+                    .push(self.error(MISSING_KEY, message, rule.range, label));
+            }
         }
     }
 
     fn commands(&mut self, what: &str, list: &Array<'_>, conditions: &[ConditionIndex]) {
         let texts = self.strings(what, list);
-        let commands: Vec<_> = texts
-            .iter()
-            .map(|text| parse_command(&text.value))
-            .collect();
+        let commands = texts.iter().map(|text| parse_command(&text.value));
+        let commands: Vec<_> = commands.collect();
         let named = texts.iter().zip(&commands).map(|both| (both, both.1));
         for ((text, command), carried) in listed(named).commands {
             let place = self.place(text.range);
             let verb = At::new(Verb::Command(Kind::Run, command.clone()), place);
+            let settings = carried_settings(&carried).into_iter();
             self.draft.entries.push(CheckEntry::Check(Box::new(Check {
-                name: None,
                 verbs: vec![verb],
-                settings: carried_settings(&carried)
-                    .into_iter()
-                    .map(|s| At::new(s, place))
-                    .collect(),
+                settings: settings.map(|s| At::new(s, place)).collect(),
                 conditions: conditions.to_vec(),
-                tier_block: None,
-                changed: Vec::new(),
-                hole: None,
                 place,
-                inclusion: InclusionIndex::CONTRACT,
+                ..Check::default()
             })));
         }
     }
@@ -260,15 +232,13 @@ impl<'s> Lowering<'s, '_> {
 
     fn sel(&self, literal: &StringLit<'_>) -> Sel {
         let value: &str = &literal.value;
-        let (not, glob) = value
-            .strip_prefix('!')
-            .map_or((false, value), |glob| (true, glob));
+        let glob = value.strip_prefix('!');
+        let not = glob.is_some();
         // Between the quotes is the value itself unless there are escapes.
         let plain = literal.range.end - literal.range.start == value.len() + 2;
         Sel {
-            not,
-            what: At::new(SelKind::Glob(glob.to_owned()), self.place(literal.range)),
             inner: plain.then_some(literal.range.start + 1 + usize::from(not)),
+            ..Sel::glob(not, glob.unwrap_or(value), self.place(literal.range))
         }
     }
 
@@ -303,52 +273,49 @@ impl<'s> Lowering<'s, '_> {
             Value::Array(_) => "a list",
             Value::NullKeyword(_) => "null",
         };
-        let error = Diagnostic::error(WRONG_TYPE, format!("{what} is {wanted}, not {found_type}"));
-        self.sink
-            .push(error.label(self.place(found.range()), found_type));
+        let message = format!("{what} is {wanted}, not {found_type}");
+        let error = self.error(WRONG_TYPE, message, found.range(), found_type);
+        self.sink.push(error);
     }
 
-    fn check_keys(
-        &mut self,
-        object: &Object<'_>,
-        what: &str,
-        known: &[&str],
-        unsupported: &[&str],
-    ) {
+    fn error(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        range: Range,
+        label: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::at(code, message, self.place(range), label)
+    }
+
+    fn check_keys(&mut self, object: &Object<'_>, what: &str, known: &[&str], unused: &[&str]) {
         for property in &object.properties {
-            let (key, place) = (property.name.as_str(), self.place(property.name.range()));
+            let (key, range) = (property.name.as_str(), property.name.range());
             if known.contains(&key) {
                 continue;
             }
-            if unsupported.contains(&key) {
-                let warning =
-                    Diagnostic::warning(UNSUPPORTED_KEY, format!("`{key}` is not supported"));
-                self.sink.push(
-                    warning
-                        .label(place, "has no effect")
-                        .help("write what it checks as a command"),
-                );
+            if unused.contains(&key) {
+                let message = format!("`{key}` is not supported");
+                let warning = Diagnostic::warning(UNSUPPORTED_KEY, message);
+                let warning = warning.label(self.place(range), "has no effect");
+                self.sink
+                    .push(warning.help("write what it checks as a command"));
                 continue;
             }
-            let error = Diagnostic::error(
-                UNKNOWN_KEY,
-                format!("{what} has no key `{}`", shown(&property.name)),
-            );
-            self.sink.push(match nearest(key, known.iter().copied()) {
-                Some(near) => error
-                    .label(place, format!("did you mean `{near}`?"))
-                    .help(format!("replace `{}` by `{near}`", shown(&property.name))),
+            let shown = shown(&property.name);
+            let (label, help) = match nearest(key, known.iter().copied()) {
+                Some(near) => (
+                    format!("did you mean `{near}`?"),
+                    format!("replace `{shown}` by `{near}`"),
+                ),
                 None => {
-                    let list = known
-                        .iter()
-                        .map(|k| format!("`{k}`"))
-                        .collect::<Vec<_>>()
-                        .join(", ");
-                    error
-                        .label(place, "unknown key")
-                        .help(format!("its keys are {list}"))
+                    let help = format!("its keys are `{}`", known.join("`, `"));
+                    ("unknown key".to_owned(), help)
                 }
-            });
+            };
+            let message = format!("{what} has no key `{shown}`");
+            let error = self.error(UNKNOWN_KEY, message, range, label);
+            self.sink.push(error.help(help));
         }
     }
 
@@ -356,22 +323,18 @@ impl<'s> Lowering<'s, '_> {
     /// recursion is.
     fn report_duplicate_keys(&mut self, value: &Value<'_>) {
         match value {
-            Value::Array(list) => list
-                .elements
-                .iter()
-                .for_each(|v| self.report_duplicate_keys(v)),
+            Value::Array(list) => {
+                let items = list.elements.iter();
+                items.for_each(|v| self.report_duplicate_keys(v));
+            }
             Value::Object(object) => {
                 let mut seen: BTreeMap<&str, Range> = BTreeMap::new();
                 for property in &object.properties {
                     let range = property.name.range();
                     if let Some(first) = seen.get(property.name.as_str()) {
-                        let error = Diagnostic::error(
-                            DUPLICATE_KEY,
-                            format!("`{}` stands twice", shown(&property.name)),
-                        );
-                        let error = error
-                            .label(self.place(range), "again here")
-                            .label(self.place(*first), "first here");
+                        let message = format!("`{}` stands twice", shown(&property.name));
+                        let error = self.error(DUPLICATE_KEY, message, range, "again here");
+                        let error = error.label(self.place(*first), "first here");
                         self.sink.push(error.help("write all of it under one key"));
                     } else {
                         seen.insert(property.name.as_str(), range);
@@ -412,7 +375,7 @@ impl<'s> Lowering<'s, '_> {
             ParseErrorKind::String(_) => ("a string that cannot be read", None),
             _ => ("this is not JSON", None),
         };
-        let mut error = Diagnostic::error(SYNTAX, message).label(self.place(fault.range()), "here");
+        let mut error = self.error(SYNTAX, message, fault.range(), "here");
         error.help = help.map(str::to_owned);
         self.sink.push(error);
     }
@@ -468,23 +431,16 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
 
 /// Returns the offset of a line (from 1) and a column in bytes (from 1).
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text
-        .split_inclusive('\n')
-        .take(line.saturating_sub(1))
-        .map(str::len)
-        .sum();
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let start: usize = before.map(str::len).sum();
     (start + column.saturating_sub(1)).min(text.len())
 }
 
 /// Returns the settings for the changes that the `cd` and `export` before a check in its list have
 /// made.
 pub(super) fn carried_settings(carried: &Carried) -> Vec<Setting> {
-    let dir = (!carried.dir.is_root()).then(|| {
-        Setting::new(
-            Row::Dir,
-            String::from_utf8_lossy(carried.dir.as_bytes()).into_owned(),
-        )
-    });
+    let dir = String::from_utf8_lossy(carried.dir.as_bytes()).into_owned();
+    let dir = (!carried.dir.is_root()).then(|| Setting::new(Row::Dir, dir));
     let env = carried.env.iter().map(|(name, value)| {
         Setting::new(Row::Env, Written::Variable(name.clone(), value.clone()))
     });

@@ -55,18 +55,10 @@ impl Scope {
         draft: &Draft,
         chain: Vec<Place>,
     ) -> Inclusion {
-        let mut defaults: Vec<At<Setting>> =
-            draft.defaults.iter().map(|s| self.setting(s)).collect();
-        if !self.dir.is_root() && !defaults.iter().any(|s| s.value.row == Row::Dir) {
-            // It has no place in a text, and nothing can be wrong with it: `at` was examined.
-            defaults.push(At::new(
-                Setting::new(Row::Dir, self.path(".")),
-                Place::default(),
-            ));
-        }
+        let defaults = self.settings_with_dir(&draft.defaults);
         let verb_defaults = draft.verb_defaults.iter().map(|block| VerbDefaults {
             verb: block.verb,
-            settings: block.settings.iter().map(|s| self.setting(s)).collect(),
+            settings: self.settings(&block.settings),
         });
         Inclusion {
             source,
@@ -76,6 +68,21 @@ impl Scope {
             roles: draft.roles.iter().map(|r| r.name.clone()).collect(),
             chain,
         }
+    }
+
+    fn settings(&self, settings: &[At<Setting>]) -> Vec<At<Setting>> {
+        settings.iter().map(|s| self.setting(s)).collect()
+    }
+
+    /// Settings with the directory of the import, if they have none of their own.
+    fn settings_with_dir(&self, settings: &[At<Setting>]) -> Vec<At<Setting>> {
+        let mut settings = self.settings(settings);
+        if !self.dir.is_root() && !settings.iter().any(|s| s.value.row == Row::Dir) {
+            // It has no place in a text, and nothing can be wrong with it: `at` was examined.
+            let dir = Setting::new(Row::Dir, self.path("."));
+            settings.push(At::new(dir, Place::default()));
+        }
+        settings
     }
 
     fn name(&self, name: &At<String>) -> At<String> {
@@ -89,42 +96,29 @@ impl Scope {
     /// A path below the directory. One that cannot be read stays as it is, so that the message
     /// about it repeats what was written.
     pub(super) fn path(&self, text: &str) -> String {
-        match RepoPath::parse(text.as_bytes()) {
-            Ok(_) if self.dir.is_root() => text.to_owned(),
-            Ok(path) => match self
-                .dir
-                .join(path.as_bytes())
-                .map(|p| String::from_utf8(p.as_bytes().to_vec()))
-            {
-                Ok(Ok(path)) => path,
-                _ => text.to_owned(),
-            },
-            Err(_) => text.to_owned(),
-        }
+        let path = RepoPath::parse(text.as_bytes()).ok();
+        let path = path.filter(|_| !self.dir.is_root());
+        let path = path.and_then(|path| self.dir.join(path.as_bytes()).ok());
+        let path = path.and_then(|path| String::from_utf8(path.as_bytes().to_vec()).ok());
+        path.unwrap_or_else(|| text.to_owned())
     }
 
     fn paths_of(&self, paths: &[At<String>]) -> Vec<At<String>> {
-        paths
-            .iter()
-            .map(|p| At::new(self.path(&p.value), p.place))
-            .collect()
+        let below = |path: &At<String>| At::new(self.path(&path.value), path.place);
+        paths.iter().map(below).collect()
     }
 
     fn sought(&self, all: &[Sought]) -> Vec<Sought> {
         let below = |sought: &Sought| {
             let At { value, place } = &sought.text;
-            if sought.is_glob {
-                let (text, inner) = self.glob(value, sought.inner);
-                Sought {
-                    text: At::new(text, *place),
-                    inner,
-                    ..sought.clone()
-                }
-            } else {
-                Sought {
-                    text: At::new(self.path(value), *place),
-                    ..sought.clone()
-                }
+            let (text, inner) = match sought.is_glob {
+                true => self.glob(value, sought.inner),
+                false => (self.path(value), sought.inner),
+            };
+            Sought {
+                text: At::new(text, *place),
+                inner,
+                ..sought.clone()
             }
         };
         all.iter().map(below).collect()
@@ -141,23 +135,14 @@ impl Scope {
     }
 
     fn sel(&self, sel: &Sel) -> Sel {
-        let (kind, inner) = match &sel.what.value {
-            SelKind::Name(name) => (
-                SelKind::Name(format!("{}{name}", self.namespace)),
-                sel.inner,
-            ),
-            SelKind::Glob(text) => {
-                let (text, inner) = self.glob(text, sel.inner);
-                (SelKind::Glob(text), inner)
-            }
+        let mut sel = sel.clone();
+        match &mut sel.what.value {
+            SelKind::Name(name) => name.insert_str(0, &self.namespace),
+            SelKind::Glob(text) => (*text, sel.inner) = self.glob(text, sel.inner),
             // It has its paths from the root.
-            kind @ SelKind::Dependents(_) => (kind.clone(), sel.inner),
-        };
-        Sel {
-            not: sel.not,
-            what: At::new(kind, sel.what.place),
-            inner,
+            SelKind::Dependents(_) => {}
         }
+        sel
     }
 
     fn sels(&self, sels: &[Sel]) -> Vec<Sel> {
@@ -173,12 +158,11 @@ impl Scope {
     }
 
     pub(super) fn risk(&self, risk: &Risk) -> Risk {
-        let (name, items) = (self.name(&risk.name), self.sels(&risk.items));
         Risk {
-            name,
-            tier: risk.tier.clone(),
-            items,
+            name: self.name(&risk.name),
+            items: self.sels(&risk.items),
             inclusion: self.inclusion,
+            ..risk.clone()
         }
     }
 
@@ -206,18 +190,19 @@ impl Scope {
     }
 
     pub(super) fn condition(&self, condition: &At<Condition>) -> At<Condition> {
-        let value = match &condition.value {
+        let mut condition = condition.clone();
+        match &mut condition.value {
             // The roles of a request are the same everywhere.
-            Condition::Role(roles) => Condition::Role(roles.clone()),
-            Condition::ChangedAny(sels) => Condition::ChangedAny(self.sels(sels)),
-            Condition::ChangedAll(sels) => Condition::ChangedAll(self.sels(sels)),
-            Condition::ChangedOnly(sels) => Condition::ChangedOnly(self.sels(sels)),
-            Condition::ChangedNone(sels) => Condition::ChangedNone(self.sels(sels)),
-            Condition::Exists(all) => Condition::Exists(self.sought(all)),
-            Condition::ExistsAny(all) => Condition::ExistsAny(self.sought(all)),
-            Condition::Absent(all) => Condition::Absent(self.sought(all)),
-        };
-        At::new(value, condition.place)
+            Condition::Role(_) => {}
+            Condition::ChangedAny(sels)
+            | Condition::ChangedAll(sels)
+            | Condition::ChangedOnly(sels)
+            | Condition::ChangedNone(sels) => *sels = self.sels(sels),
+            Condition::Exists(all) | Condition::ExistsAny(all) | Condition::Absent(all) => {
+                *all = self.sought(all);
+            }
+        }
+        condition
     }
 
     pub(super) fn entry(&self, entry: &CheckEntry) -> CheckEntry {
@@ -229,13 +214,10 @@ impl Scope {
             CheckEntry::Check(check) => CheckEntry::Check(Box::new(Check {
                 name: check.name.as_ref().map(|n| self.name(n)),
                 verbs: check.verbs.iter().map(|v| self.verb(v)).collect(),
-                settings: check.settings.iter().map(|s| self.setting(s)).collect(),
+                settings: self.settings(&check.settings),
                 conditions: moved(&check.conditions),
-                tier_block: check.tier_block.clone(),
-                changed: check.changed.clone(),
-                hole: check.hole.clone(),
-                place: check.place,
                 inclusion: self.inclusion,
+                ..Check::clone(check)
             })),
             CheckEntry::Use {
                 names,
@@ -253,29 +235,20 @@ impl Scope {
 
     /// A service. Without a directory of its own, it works in that of the import.
     pub(super) fn service(&self, service: &Service) -> Service {
-        let mut settings: Vec<At<Setting>> =
-            service.settings.iter().map(|s| self.setting(s)).collect();
-        if !self.dir.is_root() && !settings.iter().any(|s| s.value.row == Row::Dir) {
-            let dir = Setting::new(Row::Dir, self.path("."));
-            settings.push(At::new(dir, Place::default()));
-        }
         Service {
             name: self.name(&service.name),
-            settings,
+            settings: self.settings_with_dir(&service.settings),
             inclusion: self.inclusion,
             ..service.clone()
         }
     }
 
     pub(super) fn verb(&self, verb: &At<Verb>) -> At<Verb> {
-        let value = match &verb.value {
-            Verb::File { path, assertions } => Verb::File {
-                path: At::new(self.path(&path.value), path.place),
-                assertions: assertions.clone(),
-            },
-            other => other.clone(),
-        };
-        At::new(value, verb.place)
+        let mut verb = verb.clone();
+        if let Verb::File { path, .. } = &mut verb.value {
+            path.value = self.path(&path.value);
+        }
+        verb
     }
 
     pub(super) fn setting(&self, setting: &At<Setting>) -> At<Setting> {

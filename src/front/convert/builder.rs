@@ -16,7 +16,6 @@ use vplan_base::source::Sources;
 use vplan_base::span::{Place, SourceId};
 use vplan_base::word::{Word, has_word, visible};
 use vplan_check::Kind;
-use vplan_contract::InclusionIndex;
 use vplan_contract::draft::{At, Check, CheckEntry, Draft, Setting, Verb};
 use vplan_contract::settings::known_by;
 use vplan_lang::command::{is_shell_line, only_changes_shell, parse_command, would_expand};
@@ -437,15 +436,12 @@ impl<'s> Builder<'s> {
         place: Place,
     ) {
         self.draft.entries.push(CheckEntry::Check(Box::new(Check {
-            inclusion: InclusionIndex::CONTRACT,
             name: Some(At::new(name.to_owned(), place)),
             verbs: vec![verb],
             settings: settings.into_iter().map(|s| At::new(s, place)).collect(),
-            conditions: Vec::new(),
             tier_block,
-            changed: Vec::new(),
-            hole: None,
             place,
+            ..Check::default()
         })));
     }
 
@@ -459,13 +455,8 @@ impl<'s> Builder<'s> {
         );
         if comment || assigns {
             let help = Some("take the entry away; a check has a command");
-            self.fault(
-                EMPTY_COMMAND,
-                place,
-                "a command without a word".to_owned(),
-                "nothing to run",
-                help,
-            );
+            let message = "a command without a word".to_owned();
+            self.fault(EMPTY_COMMAND, place, message, "nothing to run", help);
             return false;
         }
         if text.contains('\0') {
@@ -474,17 +465,10 @@ impl<'s> Builder<'s> {
             return false;
         }
         if text.len() > MAX_COMMAND {
-            let message = format!(
-                "a command of {} bytes, {MAX_COMMAND} are the most",
-                text.len()
-            );
-            self.fault(
-                BAD_COMMAND,
-                place,
-                message,
-                "too long for a line",
-                Some("put it into a script"),
-            );
+            let length = text.len();
+            let message = format!("a command of {length} bytes, {MAX_COMMAND} are the most");
+            let (label, help) = ("too long for a line", Some("put it into a script"));
+            self.fault(BAD_COMMAND, place, message, label, help);
             return false;
         }
         true
@@ -516,13 +500,8 @@ pub(super) fn parts_of(
             Link::Run { argv, env } => {
                 let pieces = argv.iter().cloned().map(Piece::Word).collect();
                 let dir = std::str::from_utf8(here.dir.as_bytes()).ok()?.to_owned();
-                parts.push((
-                    Command::Argv {
-                        env: here.env_of(env),
-                        pieces,
-                    },
-                    Some(dir).filter(|_| moved),
-                ));
+                let env = here.env_of(env);
+                parts.push((Command::Argv { env, pieces }, Some(dir).filter(|_| moved)));
             }
         }
     }
@@ -537,26 +516,19 @@ pub(super) fn shell(kind: Kind, text: &str) -> Verb {
         return Verb::Shell(text.to_owned());
     }
     let pieces = ["sh", "-c", text]
-        .into_iter()
         .map(|w| Piece::Word(Word::from(w)))
-        .collect();
-    Verb::Command(
-        kind,
-        Command::Argv {
-            env: Env::new(),
-            pieces,
-        },
-    )
+        .into();
+    let env = Env::new();
+    Verb::Command(kind, Command::Argv { env, pieces })
 }
 
 /// Returns the words of a command, for its name.
 fn words_of(command: &Command) -> String {
     match command {
-        Command::Argv { pieces, .. } => Command::Argv {
-            env: Env::new(),
-            pieces: pieces.clone(),
+        Command::Argv { pieces, .. } => {
+            let (env, pieces) = (Env::new(), pieces.clone());
+            Command::Argv { env, pieces }.to_text()
         }
-        .to_text(),
         Command::Unsupported { text, .. } => text.clone(),
     }
 }
