@@ -93,9 +93,8 @@ const BASH_WORD_OR_SIGN: &str =
 /// The script cannot be made.
 pub fn script(shell: Shell) -> io::Result<String> {
     let mut text = Vec::new();
-    completer(shell)
-        .unwrap_or(&Bash)
-        .write_registration(VARIABLE, "vplan", "vplan", "vplan", &mut text)?;
+    let completer = completer(shell).unwrap_or(&Bash);
+    completer.write_registration(VARIABLE, "vplan", "vplan", "vplan", &mut text)?;
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if shell == Shell::Zsh {
         text.push_str(ZSH_AUTOLOADED);
@@ -163,12 +162,7 @@ fn joined(words: &[OsString], index: usize) -> (Vec<OsString>, usize, usize) {
                     before = if is_break { last.len() } else { had };
                 }
             }
-            None => {
-                whole.push(word.clone());
-                if number == index {
-                    before = 0;
-                }
-            }
+            None => whole.push(word.clone()),
         }
         if number == index {
             at = whole.len() - 1;
@@ -240,12 +234,9 @@ impl Place {
             Source::Jobs => plain([Jobs::AUTO]).collect(),
             Source::Path => Vec::new(),
         };
-        found
-            .into_iter()
-            .filter(|candidate| is_plain(candidate.get_value()))
-            .enumerate()
-            .map(|(number, candidate)| candidate.display_order(Some(number)))
-            .collect()
+        let found = found.into_iter().filter(|one| is_plain(one.get_value()));
+        let found = found.enumerate().map(|(n, one)| one.display_order(Some(n)));
+        found.collect()
     }
 
     fn checks(&self, tags: bool) -> Vec<CompletionCandidate> {
@@ -253,14 +244,9 @@ impl Place {
             return Vec::new();
         };
         let checks = contract.checks.iter();
-        let tags = checks
-            .clone()
-            .filter(|_| tags)
-            .flat_map(|check| &check.tags);
-        let tags: BTreeSet<&String> = tags.collect();
-        let tags = tags
-            .into_iter()
-            .map(|tag| told(format!("tag:{tag}"), "tag"));
+        let tags = checks.clone().filter(|_| tags);
+        let tags: BTreeSet<&String> = tags.flat_map(|check| &check.tags).collect();
+        let tags = tags.iter().map(|tag| told(format!("tag:{tag}"), "tag"));
         let checks = checks.map(|check| told(check.id.clone(), check.kind.verb()));
         checks.chain(tags).collect()
     }
@@ -281,9 +267,8 @@ impl Place {
         let all = ids(&history).unwrap_or_default();
         let latest = ["latest", "latest~1"].into_iter().take(all.len());
         let named = all.iter().take(RUNS);
-        plain(latest)
-            .chain(named.map(|id| told(short(id).to_owned(), id.get(..15).unwrap_or(id))))
-            .collect()
+        let named = named.map(|id| told(short(id).to_owned(), id.get(..15).unwrap_or(id)));
+        plain(latest).chain(named).collect()
     }
 }
 
@@ -299,24 +284,17 @@ fn told(name: String, help: &str) -> CompletionCandidate {
 
 fn commands() -> impl Iterator<Item = CompletionCandidate> {
     let all = CommandLine::command();
-    let names = all
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned());
-    names
-        .collect::<Vec<String>>()
-        .into_iter()
-        .map(CompletionCandidate::new)
+    let candidate = |command: &Command| CompletionCandidate::new(command.get_name());
+    let all: Vec<_> = all.get_subcommands().map(candidate).collect();
+    all.into_iter()
 }
 
 /// Whether a shell reads a candidate as one word that means itself: it puts it into a command line
 /// as it is.
 fn is_plain(value: &OsStr) -> bool {
-    value.to_str().is_some_and(|text| {
-        !text.starts_with('-')
-            && text.chars().all(|c| {
-                c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '@' | '~')
-            })
-    })
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@~".contains(c);
+    let text = value.to_str();
+    text.is_some_and(|text| !text.starts_with('-') && text.chars().all(is_plain))
 }
 
 /// Gives the arguments of commands their sources.
@@ -356,11 +334,8 @@ mod tests {
         let all = CommandLine::command();
         for (name, id, source) in SOURCES {
             let has = |command: &Command| {
-                let args: Vec<_> = command
-                    .get_arguments()
-                    .filter(|a| a.get_id() == id)
-                    .collect();
-                args.iter().any(|a| a.get_action().takes_values())
+                let mut args = command.get_arguments().filter(|a| a.get_id() == id);
+                args.any(|a| a.get_action().takes_values())
             };
             let found = all.get_subcommands().any(|command| {
                 let own = command.get_name();

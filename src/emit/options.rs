@@ -357,20 +357,8 @@ fn image(text: &str) -> Result<String, OptionError> {
 }
 
 /// The options of `sbatch` that the script sets itself, or that would prevent the submission.
-const RESERVED: &[&str] = &[
-    "array",
-    "chdir",
-    "dependency",
-    "error",
-    "help",
-    "output",
-    "parsable",
-    "test-only",
-    "usage",
-    "version",
-    "wait",
-    "wrap",
-];
+const RESERVED: &str =
+    "array chdir dependency error help output parsable test-only usage version wait wrap";
 
 fn sbatch_args(text: &str) -> Result<Vec<String>, OptionError> {
     let mut words = Vec::new();
@@ -385,7 +373,8 @@ fn sbatch_args(text: &str) -> Result<Vec<String>, OptionError> {
         }
         // sbatch takes the beginning of a name for the name.
         let name = name.split('=').next().unwrap_or_default();
-        if let Some(own) = RESERVED.iter().find(|own| own.starts_with(name)) {
+        let mut reserved = RESERVED.split(' ');
+        if let Some(own) = reserved.find(|own| own.starts_with(name)) {
             return wrong(
                 format!(
                     "`--{name}` in `--sbatch-args` is `--{own}` of sbatch, which the script needs for itself"

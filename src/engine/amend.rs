@@ -51,11 +51,8 @@ pub fn amend(
         edits.insert(end, format!("\n{used}\n"));
     }
     let text = edits.apply(source.text());
-    match reformat(
-        &Source::new(source.name(), &text),
-        SourceId::default(),
-        &caps,
-    )? {
+    let changed = Source::new(source.name(), &text);
+    match reformat(&changed, SourceId::default(), &caps)? {
         Formatted::Text(text) => Ok(text),
         Formatted::Invalid(diagnostics) | Formatted::TooLarge(diagnostics) => {
             Err(first_of(&diagnostics))
@@ -70,10 +67,8 @@ fn first_of(diagnostics: &Diagnostics) -> String {
 
 /// Returns quoted words, each after a blank.
 fn words(globs: &BTreeSet<&String>) -> String {
-    globs
-        .iter()
-        .map(|glob| format!(" {}", quote_literal(glob)))
-        .collect()
+    let quoted = globs.iter().map(|glob| quote_literal(glob));
+    quoted.map(|glob| format!(" {glob}")).collect()
 }
 
 /// The requested changes, by place.
@@ -111,7 +106,7 @@ impl<'w> Changes<'w> {
                 Amendment::Setting {
                     check, row, words, ..
                 } => {
-                    let change = changes.checks.entry(*check).or_default();
+                    let change = changes.of_check(*check);
                     change.rows.entry(*row).or_default().extend(words);
                     if *row == Row::Inputs {
                         change.whole_inputs = one.line(contract);
@@ -123,10 +118,8 @@ impl<'w> Changes<'w> {
                     globs,
                 } => {
                     let globs = words(&globs.iter().collect());
-                    let heads = around
-                        .iter()
-                        .map(head)
-                        .chain([format!("whenChangedAny{globs}")]);
+                    let last = format!("whenChangedAny{globs}");
+                    let heads = around.iter().map(head).chain([last]);
                     let heads: String = heads.map(|head| format!("{head} {{\n")).collect();
                     let ends = "\n}".repeat(around.len() + 1);
                     changes.uses.push(format!("{heads}use {check}{ends}"));
@@ -134,6 +127,10 @@ impl<'w> Changes<'w> {
             }
         }
         changes
+    }
+
+    fn of_check(&mut self, check: CheckIndex) -> &mut CheckChange<'w> {
+        self.checks.entry(check).or_default()
     }
 }
 
@@ -168,10 +165,8 @@ impl CheckChange<'_> {
 
 /// Makes a block of `check NAME: COMMAND`.
 fn as_block(source: &Source, node: &Node<'_>, lines: &str, edits: &mut Edits) {
-    let command = node
-        .args
-        .iter()
-        .find(|arg| matches!(arg.value, Value::Command(_)));
+    let mut args = node.args.iter();
+    let command = args.find(|arg| matches!(arg.value, Value::Command(_)));
     let (Some(name), Some(command)) = (node.args.first(), command) else {
         return;
     };
@@ -181,12 +176,13 @@ fn as_block(source: &Source, node: &Node<'_>, lines: &str, edits: &mut Edits) {
 }
 
 fn setting<'n, 'a>(node: &'n Node<'a>, keyword: Keyword) -> Option<&'n Node<'a>> {
-    let body: Option<&Body<'a>> = node.body.as_deref();
-    let mut nodes = body
-        .map(|body| body.nodes.as_slice())
-        .unwrap_or_default()
-        .iter();
+    let mut nodes = inside(node).iter();
     nodes.find(|node| node.statement.keyword == keyword)
+}
+
+fn inside<'n, 'a>(node: &'n Node<'a>) -> &'n [Node<'a>] {
+    let body: Option<&Body<'a>> = node.body.as_deref();
+    body.map_or(&[], |body| &body.nodes)
 }
 
 /// Finds the check whose name is at this place. The limit on nesting bounds the recursion.
@@ -196,13 +192,7 @@ fn find<'n, 'a>(nodes: &'n [Node<'a>], place: Span) -> Option<&'n Node<'a>> {
         if is_named && node.statement.keyword == Keyword::Check {
             return Some(node);
         }
-        find(
-            node.body
-                .as_deref()
-                .map(|body| body.nodes.as_slice())
-                .unwrap_or_default(),
-            place,
-        )
+        find(inside(node), place)
     })
 }
 

@@ -85,9 +85,8 @@ pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec
     let Some(git) = session.git().filter(|_| session.request.mode != Mode::Off) else {
         return Vec::new();
     };
-    let unrelated = terms
-        .unrelated
-        .map(|branch| no_ancestor(session, terms, branch));
+    let unrelated = terms.unrelated;
+    let unrelated = unrelated.map(|branch| no_ancestor(session, terms, branch));
     let Some(base) = terms.base else {
         return unrelated.into_iter().collect();
     };
@@ -161,10 +160,8 @@ pub fn of_run(
 /// Returns the contracts that a person has accepted for a subject.
 #[must_use]
 pub(crate) fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
-    ledger
-        .entry(subject)
-        .map(|e| e.accepted.iter().map(|a| a.contract.clone()).collect())
-        .unwrap_or_default()
+    let accepted = ledger.entry(subject).into_iter().flat_map(|e| &e.accepted);
+    accepted.map(|a| a.contract.clone()).collect()
 }
 
 /// Puts the caveats into a plan, in place of those of an earlier comparison.
@@ -178,8 +175,6 @@ pub fn attach(plan: &mut Plan, found: Vec<Caveat>) {
     plan.caveats.retain(|c| !CODES.contains(&c.code));
     plan.caveats.extend(found);
 }
-
-/// The result of the comparison with the base's contract at the same path.
 
 /// The contract that the base has at a path.
 enum Then {
@@ -210,10 +205,9 @@ impl Comparison<'_> {
             Then::Unreadable(why) => (false, vec![self.unreadable(&why, self.terms.effect)]),
             Then::Missing if is_chosen || self.terms.effect == Effect::Incomplete => {
                 let path = &self.session.contract_path;
-                let message = format!(
-                    "the base {} has no contract `{path}` to compare this one with",
-                    self.base.short()
-                );
+                let base = self.base.short();
+                let message =
+                    format!("the base {base} has no contract `{path}` to compare this one with");
                 let caveat = Caveat::new(Code::BaseContractMissing, Effect::Note, message);
                 (true, vec![caveat])
             }
@@ -258,32 +252,20 @@ impl Comparison<'_> {
     /// Whether a revision contains nothing of the change: then the caller chose the contract of
     /// another revision.
     fn is_foreign(&self, revision: &Oid) -> bool {
-        let head = self.git.head().ok().flatten();
-        head.is_some_and(|head| {
-            self.git
-                .merge_base("", revision, &head)
-                .is_ok_and(|found| found == *self.base)
-        })
+        let base = |head: Oid| self.git.merge_base("", revision, &head).ok();
+        let base = self.git.head().ok().flatten().and_then(base);
+        base.as_ref() == Some(self.base)
     }
 
     fn is_unchanged(&self, paths: &[RepoPath]) -> Option<bool> {
-        let session = self.session;
+        let changes = &self.session.gathered.changes;
         // A list of names that contains the contract is reason enough to compare.
-        let is_named = || {
-            paths
-                .iter()
-                .any(|path| session.gathered.changes.contains(path))
-        };
-        session.is_same(
-            self.engine,
-            self.base,
-            paths,
-            self.terms.may_ask || is_named(),
-        )
+        let is_named = || paths.iter().any(|path| changes.contains(path));
+        let may_ask = self.terms.may_ask || is_named();
+        self.session.is_same(self.engine, self.base, paths, may_ask)
     }
 
     /// Reads the contract at the base.
-
     fn read_at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
         // The empty tree is the base of unrelated histories.
         if Oid::empty_tree(commit.length()) == Some(*commit) {
@@ -295,17 +277,14 @@ impl Comparison<'_> {
             ..self.engine.contract_request(Some(&revision), Some(commit))
         };
         let failed = |failure: Failure| Then::Unreadable(reason(failure));
+        let around = |path: &RepoPath| self.git.submodule_around(commit, path);
         match self.engine.load(&self.session.site, &wanted) {
             Err(failure) => failed(failure),
-            Ok(Err(LoadError::MissingIn { path, .. })) => {
-                match self.git.submodule_around(commit, &path) {
-                    Ok(None) => Then::Missing,
-                    Ok(Some(module)) => {
-                        Then::Unreadable(format!("`{module}` is a submodule there"))
-                    }
-                    Err(error) => Then::Unreadable(error.to_string()),
-                }
-            }
+            Ok(Err(LoadError::MissingIn { path, .. })) => match around(&path) {
+                Ok(None) => Then::Missing,
+                Ok(Some(module)) => Then::Unreadable(format!("`{module}` is a submodule there")),
+                Err(error) => Then::Unreadable(error.to_string()),
+            },
             Ok(Err(error)) => Then::Unreadable(error.to_string()),
             Ok(Ok(loaded)) => match valid(loaded) {
                 Ok((contract, loaded)) => Then::Contract(Box::new(contract), loaded.sources),
@@ -372,11 +351,8 @@ impl Comparison<'_> {
             true => ", as it does at the present merge base: others changed it",
             false => "",
         };
-        let message = format!(
-            "{what} at the base {}{others}: {}{more}",
-            self.base.short(),
-            said.join("; ")
-        );
+        let (base, said) = (self.base.short(), said.join("; "));
+        let message = format!("{what} at the base {base}{others}: {said}{more}");
         let caveat = Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks);
         settled(self.session, self.terms, caveat)
     }

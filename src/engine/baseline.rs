@@ -130,8 +130,6 @@ pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
         .diagnosed(found.sources, found.diagnostics)
 }
 
-/// Whether a commit certainly has no baseline, if the work tree has none.
-
 /// Whether a commit has a contract, or something in its place.
 fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
     // The empty tree is the base of unrelated histories.

@@ -8,6 +8,7 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 use vplan_base::source::Sources;
+use vplan_base::word::framed;
 use vplan_baseline::{Baseline, differences};
 use vplan_git as git;
 use vplan_plan::diff::contracts::Side;
@@ -76,10 +77,8 @@ impl Engine<'_> {
         path: &Path,
         invented: Option<&str>,
     ) -> Result<(Site, ReadContract), Failure> {
-        let dir = path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let dir = dir.unwrap_or(Path::new("."));
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         let unreadable = |e: std::io::Error| Failure::unreadable(&visible_path(path), e);
         let dir = dir.canonicalize().map_err(unreadable)?;
@@ -128,20 +127,20 @@ impl Engine<'_> {
             ..base
         };
         let commit = base.commit.to_string();
+        let beside = Beside {
+            invented,
+            ..Beside::default()
+        };
+        let newer = ContractRequest {
+            folders: FoldersOf::And(beside),
+            ..self.contract_request(None, Some(&base.commit))
+        };
         let older = ContractRequest {
             folders: FoldersOf::And(Beside {
                 tree: Some(&base.commit),
-                invented,
-                ..Beside::default()
+                ..beside
             }),
             ..self.contract_request(Some(&commit), Some(&base.commit))
-        };
-        let newer = ContractRequest {
-            folders: FoldersOf::And(Beside {
-                invented,
-                ..Beside::default()
-            }),
-            ..self.contract_request(None, Some(&base.commit))
         };
         let old = match self.load(site, &older)? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
@@ -151,17 +150,15 @@ impl Engine<'_> {
             Err(LoadError::Deleted { path, .. }) => Err(path),
             loaded => Ok(ReadContract::of(loaded?, site, None)?),
         };
-        let old = old.unwrap_or_else(|path| {
-            let commit = base.commit.short();
-            self.observer
-                .note(&format!("`{commit}` has no contract at `{path}`"));
-            ReadContract::empty(&path)
-        });
-        let new = new.unwrap_or_else(|path| {
-            self.observer
-                .note(&format!("the contract `{path}` is deleted"));
-            ReadContract::empty(&path)
-        });
+        let absent = |path: &RepoPath, note: String| {
+            self.observer.note(&note);
+            ReadContract::empty(path)
+        };
+        let commit = base.commit.short();
+        let missing = |path: &_| format!("`{commit}` has no contract at `{path}`");
+        let deleted = |path: &_| format!("the contract `{path}` is deleted");
+        let old = old.unwrap_or_else(|path| absent(&path, missing(&path)));
+        let new = new.unwrap_or_else(|path| absent(&path, deleted(&path)));
         Ok((old, new))
     }
 }
@@ -187,38 +184,30 @@ pub struct ComparedContracts<S> {
 pub fn with_new_folder<S>(
     read: impl Fn(Option<&str>) -> Result<(S, ReadContract, ReadContract), Failure>,
 ) -> Result<ComparedContracts<S>, Failure> {
-    let (site, old, new) = read(None)?;
+    let (mut site, mut old, mut new) = read(None)?;
     let sides = [&old.contract, &new.contract];
-    if sides.iter().all(|side| side.folders.is_empty()) {
-        let invented = None;
-        return Ok(ComparedContracts {
-            site,
-            old,
-            new,
-            invented,
-        });
+    let mut invented = None;
+    if sides.iter().any(|side| !side.folders.is_empty()) {
+        // Nothing that is there has the name in it.
+        let is_free = |name: &String| {
+            !sides.iter().any(|side| {
+                let mut folders = side.folders.values().flatten();
+                let mut ids = side.checks.iter().map(|check| &check.id);
+                folders.any(|folder| folder.to_string().contains(name))
+                    || ids.any(|id| id.contains(name))
+            })
+        };
+        let more = (2_u64..).map(|n| format!("new-folder-{n}x"));
+        let mut names = std::iter::once("new-folder".to_owned()).chain(more);
+        let name = names.find(is_free).unwrap_or_default();
+        (site, old, new) = read(Some(&name))?;
+        invented = Some(name);
     }
-    // Nothing that is there has the name in it.
-    let is_free = |name: &String| {
-        sides.iter().all(|side| {
-            let mut folders = side.folders.values().flatten();
-            let of_folder = folders.any(|folder| folder.to_string().contains(name.as_str()));
-            !of_folder
-                && !side
-                    .checks
-                    .iter()
-                    .any(|check| check.id.contains(name.as_str()))
-        })
-    };
-    let mut names = std::iter::once("new-folder".to_owned())
-        .chain((2_u64..).map(|n| format!("new-folder-{n}x")));
-    let name = names.find(is_free).unwrap_or_default();
-    let (site, old, new) = read(Some(&name))?;
     Ok(ComparedContracts {
         site,
         old,
         new,
-        invented: Some(name),
+        invented,
     })
 }
 
@@ -229,19 +218,16 @@ impl<S> ComparedContracts<S> {
         let Some(name) = &self.invented else { return };
         let is_check = |d: &Difference| d.subject.starts_with("check ");
         let is_new = |d: &Difference| is_check(d) && d.subject.contains(name.as_str());
-        let told = diff
-            .differences
-            .iter()
-            .filter(|d| is_check(d) && !is_new(d));
-        let told: Vec<Difference> = told.cloned().collect();
+        let told = diff.differences.iter();
+        let told = told.filter(|d| is_check(d) && !is_new(d)).cloned();
+        let told: Vec<Difference> = told.collect();
         let same = |a: &Difference, b: &Difference| {
             (&a.old, &a.new, a.class, &a.what) == (&b.old, &b.new, b.class, &b.what)
         };
         let is_told = |d: &Difference| told.iter().any(|other| same(d, other));
         diff.differences.retain(|d| !is_new(d) || !is_told(d));
         for difference in diff.differences.iter_mut().filter(|d| is_new(d)) {
-            let why = difference.why.take();
-            let why = why.map_or(String::new(), |why| format!("; {why}"));
+            let why = framed("; ", difference.why.take(), "");
             difference.why = Some(format!("for a folder that is new{why}"));
         }
     }

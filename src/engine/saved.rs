@@ -141,8 +141,6 @@ fn of_division(name: &str, error: DivisionError) -> Failure {
     Failure::new(error.exit, error.code, format!("{name} {error}")).help(error.help)
 }
 
-/// A saved plan that has been compared with the present, ready to run.
-
 /// Reads the plan of `--plan`, makes it again, and compares.
 ///
 /// # Errors

@@ -214,8 +214,7 @@ pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
     enter().unwrap_or_else(|failure| failure)
 }
 
-/// The folders that a view of the repository needs.
-/// Returns the state directory, and the places that a view does not hide.
+/// Returns the state directory, and the places that a view of the repository does not hide.
 fn places(
     engine: &Engine<'_>,
     site: &Site,

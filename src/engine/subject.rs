@@ -174,9 +174,8 @@ impl Subject {
         let judge = Judge::of_subject(base, session, engine);
         let commits = [judge.commit.as_ref().filter(|_| touched), present.as_ref()];
         let terms = self.gate(engine, session, commits, &mut caveats);
-        let trace = head
-            .filter(|_| !is_view)
-            .map(|id| trace(&session.site.root, id.to_string(), &changes));
+        let head = head.filter(|_| !is_view);
+        let trace = head.map(|id| trace(&session.site.root, id.to_string(), &changes));
         let continuation = Continuation {
             engine,
             session,
@@ -402,8 +401,6 @@ impl Subject {
     }
 }
 
-/// The inputs for reading the gate of an earlier contract.
-
 /// The role that a request has by default.
 const DEFAULT_ROLE: &str = "worker";
 
@@ -453,10 +450,8 @@ impl Engine<'_> {
 
 /// Whether a commit is an ancestor of another one, or the same.
 fn is_behind(git: &Git, commit: &Oid, later: &Oid) -> bool {
-    commit == later
-        || git
-            .merge_base(&commit.to_string(), commit, later)
-            .is_ok_and(|base| base == *commit)
+    let base = || git.merge_base(&commit.to_string(), commit, later);
+    commit == later || base().is_ok_and(|base| base == *commit)
 }
 
 fn unknown_base(empty: bool) -> Caveat {

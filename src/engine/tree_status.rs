@@ -150,10 +150,8 @@ impl TreeStatus {
 }
 
 fn cannot_plan(failure: &Failure) -> WhyNot {
-    WhyNot::not(format!(
-        "what is asked for cannot be planned: {}",
-        visible(&failure.message)
-    ))
+    let why = visible(&failure.message);
+    WhyNot::not(format!("what is asked for cannot be planned: {why}"))
 }
 
 /// Checks that a pass of a plan would cover the whole request.
@@ -335,10 +333,8 @@ fn of_subject(
     };
     let ledger = LedgerFile::new(place).read()?;
     accepted.extend(accepted_for(&ledger, subject));
-    let began = ledger
-        .entry(subject)
-        .and_then(|e| e.began.as_ref())
-        .filter(|b| !b.assumed);
+    let began = ledger.entry(subject).and_then(|e| e.began.as_ref());
+    let began = began.filter(|b| !b.assumed);
     Ok((accepted, began.and_then(|b| b.base.clone())))
 }
 
@@ -376,9 +372,8 @@ fn search(
             break;
         }
     }
-    Ok(Err(search.first.unwrap_or_else(|| {
-        WhyNot::not("no run has come to its end")
-    })))
+    let none = || WhyNot::not("no run has come to its end");
+    Ok(Err(search.first.unwrap_or_else(none)))
 }
 
 struct Search<'s, 'a> {
@@ -444,9 +439,8 @@ impl Search<'_, '_> {
     }
 
     fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {
-        let present = self
-            .present
-            .and_then(|present| present.digest(recorded.report, recorded.plan));
+        let present = self.present;
+        let present = present.and_then(|tree| tree.digest(recorded.report, recorded.plan));
         let made = match self.plans.plan(Some(&recorded.plan.request)) {
             Ok(made) => made,
             Err(failure) => return RunMatch::Differs(cannot_plan(&failure)),

@@ -308,8 +308,6 @@ impl Trial<'_> {
     }
 }
 
-/// A check that is dropped because it changes files, or because nothing shows that it does not.
-
 /// The caveats about tracked files that changed during a run.
 const MOVED: [Code; 2] = [Code::IndexDiffers, Code::TreeMoved];
 

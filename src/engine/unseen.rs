@@ -159,14 +159,14 @@ impl Session {
         changed: &ChangeSet,
         facts: &Facts,
     ) -> BTreeMap<Glob, Vec<RepoPath>> {
-        let answered = |is| {
-            let glob = |(question, answer): (&Question, &FactAnswer)| match question {
-                Question::ExistsMatch(glob) => {
-                    Some(glob.clone()).filter(|_| *answer == FactAnswer::Word(is))
-                }
+        let answered = |is| -> BTreeSet<Glob> {
+            let facts = facts.0.iter();
+            let facts = facts.filter(|(_, answer)| **answer == FactAnswer::Word(is));
+            let globs = facts.filter_map(|(question, _)| match question {
+                Question::ExistsMatch(glob) => Some(glob.clone()),
                 _ => None,
-            };
-            facts.0.iter().filter_map(glob).collect::<BTreeSet<Glob>>()
+            });
+            globs.collect()
         };
         let changed = |is| {
             let files = changed.files().iter();
@@ -239,9 +239,8 @@ impl Session {
                 let mut read = read.iter();
                 read.any(|(file, by)| file == path && by.id == step.id)
             };
-            let pairs = ignored
-                .iter()
-                .flat_map(|file| foci.iter().map(move |(step, focus)| (file, *step, focus)));
+            let of_file = |file| foci.iter().map(move |(step, focus)| (file, *step, focus));
+            let pairs = ignored.iter().flat_map(of_file);
             let is_meant = |(file, step, focus): &(&NewlyIgnored, &Step, &Focus<'_>)| {
                 // A change may legitimately begin to ignore files left by tools.
                 let most = match is_left_by_tools(file.path.as_bytes()) {
@@ -252,10 +251,8 @@ impl Session {
                 interest.map(|interest| interest.min(most)) == Some(wanted)
                     || wanted == Interest::Selected && is_read(&file.path, step)
             };
-            pairs
-                .filter(is_meant)
-                .map(|(file, step, _)| (file, step))
-                .collect()
+            let meant = pairs.filter(is_meant);
+            meant.map(|(file, step, _)| (file, step)).collect()
         };
         let (mut effect, mut found) = (Effect::Narrows, concerned(Interest::Selected));
         if found.is_empty() {

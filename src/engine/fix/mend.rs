@@ -4,6 +4,7 @@ use crate::request::{MAX_OUTPUT, deny};
 use crate::verify::Verified;
 use crate::{
     Contract, Facts, Failure, Git, GitError, RepoPath, Root, Session, Step, VerifyRequest, visible,
+    visible_path,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -55,9 +56,8 @@ pub(crate) fn failing(verified: &Verified) -> Vec<&str> {
     let mut failing: Vec<&str> = Vec::new();
     for record in report.steps.iter().filter(|r| r.status.is_failure()) {
         let step = plan.find(&record.id).map(|index| plan.step(index));
-        let check = step
-            .filter(|s| s.origin == Origin::Contract)
-            .map(Step::check);
+        let step = step.filter(|step| step.origin == Origin::Contract);
+        let check = step.map(Step::check);
         failing.extend(check.filter(|check| !failing.contains(check)));
     }
     failing
@@ -174,9 +174,8 @@ impl Runs<'_> {
         steps: &[Step],
         before: &Look,
     ) -> Result<(Option<Interrupt>, Look, FixRecord), Failure> {
-        let (id, command) = steps
-            .first()
-            .map_or(("", ""), |s| (s.check(), s.command.as_str()));
+        let step = steps.first();
+        let (id, command) = step.map_or(("", ""), |s| (s.check(), s.command.as_str()));
         let FixRun {
             steps: mut ends,
             interrupted,
@@ -204,7 +203,6 @@ impl Runs<'_> {
         let mut record = FixRecord::of(id, command, ends, &self.record);
         record.changed = differing;
         record.changed.retain(|path| !hidden.contains_key(path));
-        let step = steps.first();
         let outside = record.changed.iter();
         let outside = outside.filter(|path| !self.may(step, path, [before, &now]));
         record.outside = outside.map(ToString::to_string).collect();
@@ -217,15 +215,12 @@ impl Runs<'_> {
     /// verification.
     fn may(&self, step: Option<&Step>, path: &RepoPath, looks: [&Look; 2]) -> bool {
         let is_file = |look: &&Look| {
-            look.tree
-                .file(path)
-                .is_none_or(|(mode, _)| FILES.contains(&mode))
+            let file = look.tree.file(path);
+            file.is_none_or(|(mode, _)| FILES.contains(&mode))
         };
         let main = &self.session.contract_path;
-        let imports = self.contract.imports.iter();
-        let decides = imports
-            .filter_map(|import| import.path.as_ref())
-            .any(|p| p == path)
+        let mut imports = self.contract.imports.iter();
+        let decides = imports.any(|import| import.path.as_ref() == Some(path))
             || [main, &lockfile::path_for(main), &baseline::path_for(main)].contains(&path)
             || (path.name().ends_with(b".test.vplan"));
         looks.iter().all(is_file)
@@ -300,10 +295,9 @@ impl HowEnded {
                 (ended.outcome, ended.reason) = ("not_started", Some(visible(&why)));
             }
             FixerEnd::Interrupted(signal) => {
-                let name = if signal == Interrupt::Int {
-                    "SIGINT"
-                } else {
-                    "SIGTERM"
+                let name = match signal {
+                    Interrupt::Int => "SIGINT",
+                    _ => "SIGTERM",
                 };
                 (ended.outcome, ended.signal) = ("interrupted", Some(name.to_owned()));
             }
@@ -322,16 +316,12 @@ impl FixRecord {
             outcome: "lost",
             ..Self::default()
         };
-        let mut is_first = true;
+        let (mut is_first, logs) = (true, record.join("logs"));
         for fixed in steps.into_iter().flatten() {
             all.duration_ms += fixed.duration_ms;
             all.leaked += fixed.leaked;
-            let log = fixed
-                .log
-                .as_ref()
-                .map(|name| record.join("logs").join(name));
-            all.logs
-                .extend(log.map(|path| visible(path.as_os_str().as_encoded_bytes())));
+            let log = fixed.log.as_ref().map(|name| logs.join(name));
+            all.logs.extend(log.map(|path| visible_path(&path)));
             let is_well = fixed.how == FixerEnd::Exited(0);
             if is_first || !is_well {
                 let ended = HowEnded::of(fixed.how);

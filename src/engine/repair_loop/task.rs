@@ -157,23 +157,19 @@ impl Task<'_, '_> {
 
     /// Returns why this round was the last one, if it was, and the exit code.
     fn stop(&self, round: u32, report: &Report) -> Option<(Stop, u8)> {
-        let exhausted =
-            report.decision_reason.as_deref() == Some(Because::VerificationFailedMaxRetries.name());
+        let (own, reason) = (report.exit_code, report.decision_reason.as_deref());
+        let exhausted = reason == Some(Because::VerificationFailedMaxRetries.name());
         // Without a subject the report is about the round alone.
         let exit = |exit: Exit| match report.subject {
-            Some(_) => report.exit_code,
+            Some(_) => own,
             None => exit.code(),
         };
         let last = round >= self.asked.max_rounds;
         match report.decision {
-            _ if report.verdict == Verdict::Cancelled => {
-                Some((Stop::Interrupted, report.exit_code))
-            }
-            _ if report.decision_reason.as_deref() == Some(NOT_RECORDED) => {
-                Some((Stop::Escalated, report.exit_code))
-            }
+            _ if report.verdict == Verdict::Cancelled => Some((Stop::Interrupted, own)),
+            _ if reason == Some(NOT_RECORDED) => Some((Stop::Escalated, own)),
             Decision::Advance if exhausted => Some((Stop::Exhausted, exit(Exit::Incomplete))),
-            Decision::Advance | Decision::Complete => Some((Stop::Passed, report.exit_code)),
+            Decision::Advance | Decision::Complete => Some((Stop::Passed, own)),
             Decision::Fail => Some((Stop::Exhausted, exit(Exit::Exhausted))),
             Decision::Escalate if exhausted => Some((Stop::Exhausted, exit(Exit::Escalated))),
             Decision::Escalate => Some((Stop::Escalated, exit(Exit::Escalated))),
@@ -231,10 +227,9 @@ impl Task<'_, '_> {
     }
 
     fn end(self, end: &End, last: Verified) -> LoopOutcome {
-        let decision = if end.stop == Stop::MaxRounds {
-            Decision::Fail
-        } else {
-            end.decision
+        let decision = match end.stop {
+            Stop::MaxRounds => Decision::Fail,
+            _ => end.decision,
         };
         LoopOutcome {
             stop: end.stop,

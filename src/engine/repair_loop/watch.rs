@@ -37,24 +37,17 @@ impl Pin {
         let judge = Judge::of(session, engine);
         let known = counting(session, engine, judge.commit.as_ref());
         let contract = session.contract();
-        let imports = contract.map(|c| {
-            c.imports
-                .iter()
-                .map(|i| (i.name.clone(), i.digest.clone()))
-                .collect()
-        });
+        let imports = contract.into_iter().flat_map(|c| &c.imports);
+        let imports = imports.map(|i| (i.name.clone(), i.digest.clone()));
         let revision = session.loaded.as_ref().and_then(|l| l.revision.as_ref());
-        let lock = lockfile::read(
-            &session.site,
-            &lockfile::path_for(&session.contract_path),
-            revision,
-        );
+        let path = lockfile::path_for(&session.contract_path);
+        let lock = lockfile::read(&session.site, &path, revision);
         let lock = lock
             .map(|l| l.text.map(|text| Digest::of(text.as_bytes())))
             .map_err(|e| e.to_string());
         Self {
             contract: contract.map(|c| c.digest.clone()),
-            imports: imports.unwrap_or_default(),
+            imports: imports.collect(),
             lock,
             known: known
                 .map(|known| known.used.map(|used| used.digest))
@@ -154,12 +147,11 @@ impl Watch {
 
 /// Whether another contract than that of the first round may be verified.
 fn is_allowed(allowed: Option<&Allowed>, session: &Session) -> bool {
+    let is_own = |digest: &Digest| session.contract().is_some_and(|c| c.identity() == *digest);
     match allowed {
         None => false,
         Some(Allowed::Any) => true,
-        Some(Allowed::Contract(digest)) => {
-            session.contract().is_some_and(|c| c.identity() == *digest)
-        }
+        Some(Allowed::Contract(digest)) => is_own(digest),
     }
 }
 
@@ -202,8 +194,6 @@ impl Work {
         })
     }
 
-    /// Lists the files that differ from the base now.
-
     /// Returns the files that are restored to the base, and the caveats.
     fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
         let changes = changes(self.own_base.as_ref(), session)?;
@@ -211,15 +201,11 @@ impl Work {
         for caveat in caveats.iter_mut().filter(|_| !changes.is_empty()) {
             caveat.effect = caveat.effect.min(Effect::Narrows);
         }
-        let moved = moved(
-            [&self.trace],
-            |path| changes.contains(path),
-            || now(&session.site.root, &changes),
-        );
-        let found = undone([&self.trace], |path| {
-            changes.contains(path) || moved.contains(path)
-        });
-        let Some(found) = found else {
+        let is_changed = |path: &RepoPath| changes.contains(path);
+        let now = || now(&session.site.root, &changes);
+        let moved = moved([&self.trace], is_changed, now);
+        let differs = |path: &RepoPath| is_changed(path) || moved.contains(path);
+        let Some(found) = undone([&self.trace], differs) else {
             return Ok((Vec::new(), caveats));
         };
         let (code, effect, message) = if found.all {
@@ -239,11 +225,10 @@ impl Work {
 
 /// Returns the changed files: those of the request, or those since `own_base` if it names files.
 fn changes(own_base: Option<&Oid>, session: &Session) -> Result<ChangeSet, Failure> {
+    let since = |base| gather_from(&session.site, Some(&ChangeSource::since(base)));
     Ok(match (own_base, reads_from_git(session)) {
         (_, true) => session.request.changed.clone(),
-        (Some(base), false) => {
-            gather_from(&session.site, Some(&ChangeSource::since(base)))?.changes
-        }
+        (Some(base), false) => since(base)?.changes,
         (None, false) => ChangeSet::default(),
     })
 }
@@ -251,8 +236,5 @@ fn changes(own_base: Option<&Oid>, session: &Session) -> Result<ChangeSet, Failu
 /// Whether the request gets its changes from git.
 fn reads_from_git(session: &Session) -> bool {
     let from = session.request.changed_from.as_ref();
-    matches!(
-        from,
-        Some(ChangedFrom::WorkTree | ChangedFrom::Base(_) | ChangedFrom::Staged)
-    )
+    from.is_some_and(|from| *from != ChangedFrom::All)
 }

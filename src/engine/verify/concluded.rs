@@ -55,14 +55,9 @@ pub(super) fn concluded(
         },
         plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(Recall::is_later),
     );
-    let first = plans.first().unwrap_or(&plan);
-    let note = apply_tree_changes(
-        found,
-        &mut records,
-        &mut circumstances,
-        recall.as_ref(),
-        (first, world),
-    );
+    let first: (&Plan, _) = (plans.first().unwrap_or(&plan), world);
+    let kept = recall.as_ref();
+    let note = apply_tree_changes(found, &mut records, &mut circumstances, kept, first);
     let now = looks.and_then(Looks::newest);
     let is_interrupted = ending.cancelled.is_some();
     let mut is_over = || is_interrupted || driver.as_mut().is_some_and(Driver::is_asked_to_end);
@@ -78,9 +73,8 @@ pub(super) fn concluded(
             .chain(observed.caveats),
     );
     let away = away.into_iter().flat_map(Away::notes);
-    circumstances
-        .notes
-        .extend(fallen_back.into_iter().chain(away));
+    let away = fallen_back.into_iter().chain(away);
+    circumstances.notes.extend(away);
     let mut report = report(&plan, records, &ending, circumstances);
     report.notes.extend(note.into_iter().chain(observed.notes));
     world.conclude(&mut report);

@@ -66,15 +66,13 @@ impl<'e> JournalWriter<'e> {
         let started_at = Some(vplan_store::records::wall_clock());
         let environment = Some(environment.clone()).filter(|e| *e != EnvironmentUse::default());
         self.commit.wrote(0);
-        self.write(
-            0,
-            JournalEntry::RunStarted {
-                environment,
-                run_id: self.record.id().to_owned(),
-                started_at,
-                version: 1,
-            },
-        );
+        let started = JournalEntry::RunStarted {
+            environment,
+            run_id: self.record.id().to_owned(),
+            started_at,
+            version: 1,
+        };
+        self.write(0, started);
         self.plan(0, plan);
         if self.events.is_some() {
             let synced = self.record.sync();
@@ -96,18 +94,15 @@ impl<'e> JournalWriter<'e> {
         };
         let steps = plan.steps.iter().map(step).collect();
         let changed_files_count = u64::try_from(plan.request.changed.len()).ok();
-        self.write(
-            at,
-            JournalEntry::PlanCompiled {
-                changed_files_count,
-                digest: plan.digest.clone(),
-                steps,
-            },
-        );
+        let compiled = JournalEntry::PlanCompiled {
+            changed_files_count,
+            digest: plan.digest.clone(),
+            steps,
+        };
+        self.write(at, compiled);
         // The line contains its own digest, so that damage is detected.
-        let written = self
-            .record
-            .write_later("plan.json", to_canonical(plan).as_bytes());
+        let text = to_canonical(plan);
+        let written = self.record.write_later("plan.json", text.as_bytes());
         self.note(written);
     }
 
@@ -223,9 +218,8 @@ impl<'e> JournalWriter<'e> {
 
     fn write_files(&mut self, report: &Report) -> io::Result<()> {
         if matches!(report.decision, Decision::Fail | Decision::Escalate) {
-            let _ = self
-                .record
-                .write(stop::FILE, stop::stop_memo(report).as_bytes());
+            let memo = stop::stop_memo(report);
+            let _ = self.record.write(stop::FILE, memo.as_bytes());
         }
         let text = to_canonical(report);
         if self.has_started || self.events.is_some() || !report.is_good() {
@@ -266,20 +260,15 @@ impl<'e> JournalWriter<'e> {
         if !self.commit.is_open() && self.synced_len >= self.requested_len {
             return self.flush();
         }
-        let known = self
-            .pending
-            .iter()
-            .take_while(|(length, _)| *length <= self.synced_len)
-            .count();
+        let pending = self.pending.iter().map(|(length, _)| *length);
+        let known = pending.take_while(|length| *length <= self.synced_len);
+        let known = known.count();
         let lines: String = self.pending.drain(..known).map(|(_, line)| line).collect();
         self.pass_on(&lines);
     }
 
     fn flush(&mut self) {
-        let lines: String = std::mem::take(&mut self.pending)
-            .into_iter()
-            .map(|(_, line)| line)
-            .collect();
+        let lines: String = self.pending.drain(..).map(|(_, line)| line).collect();
         self.pass_on(&lines);
     }
 
@@ -287,10 +276,8 @@ impl<'e> JournalWriter<'e> {
     fn pass_on(&mut self, lines: &str) {
         if !lines.is_empty()
             && let Some(events) = &mut self.events
-            && events
-                .write_all(lines.as_bytes())
-                .and_then(|()| events.flush())
-                .is_err()
+            && let written = events.write_all(lines.as_bytes())
+            && written.and_then(|()| events.flush()).is_err()
         {
             self.events = None;
         }

@@ -186,13 +186,8 @@ pub(super) fn round(
     });
     let vault = engine.vault(&session.site);
     let remote = asked.remote.as_ref();
-    let away = away(
-        (engine, session),
-        &root,
-        &environment,
-        transport.as_ref(),
-        remote,
-    )?;
+    let sent = transport.as_ref();
+    let away = away((engine, session), &root, &environment, sent, remote)?;
     let looks = beginning.seen(world.tree.own_paths());
     let logs = record.logs().try_clone_to_owned();
     let logs = logs.map_err(|error| unwritten(&error))?;
@@ -217,23 +212,16 @@ pub(super) fn round(
     };
     let mut book = JournalWriter::new(record, events, vault.as_ref());
     let old_records = remove_old_records(&session.site, asked);
-    let executed = begin(
-        planned.plan,
-        &context,
-        &world,
-        &mut book,
-        &circumstances,
-        caller,
-    );
+    let plan = planned.plan;
+    let executed = begin(plan, &context, &world, &mut book, &circumstances, caller);
     // A failed run has removed old records, too.
     let _ = old_records.map(JoinHandle::join);
     let (executed, driver) = executed?;
     let used = (recall, looks.as_ref(), away.as_ref());
     let (report, plan) = concluded(executed, used, driver, &world, circumstances, book);
-    let earlier = world.earlier.iter();
-    earlier
-        .filter(|_| report.verdict == Verdict::Passed)
-        .for_each(|earlier| earlier.keep(&plan, &report.steps, &report.caveats));
+    let is_passed = report.verdict == Verdict::Passed;
+    let earlier = world.earlier.iter().filter(|_| is_passed);
+    earlier.for_each(|earlier| earlier.keep(&plan, &report.steps, &report.caveats));
     let unrecorded = world.keeper.take().and_then(Keeper::fault);
     drop((world, judge));
     drop(question);
@@ -298,27 +286,17 @@ impl Verified {
     /// Returns the parts of its work tree that count as a change.
     #[must_use]
     pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
-        engine.tree(
-            &self.session.site,
-            self.session.contract(),
-            &asked.own_files,
-        )
+        let session = &self.session;
+        engine.tree(&session.site, session.contract(), &asked.own_files)
     }
 }
 
-/// Returns the caller's settings for a run; `attempt`: which one it is, and how many may follow the
-/// first.
 /// Opens the passes of earlier runs for comparison. Without a place to store them, there are none.
 fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
     let git = session.git()?;
     let kept = engine.state(&session.site).ok()?;
-    Earlier::new(
-        git,
-        session.gathered.base.as_ref(),
-        session.contract(),
-        &session.request,
-        &kept,
-    )
+    let (base, contract) = (session.gathered.base.as_ref(), session.contract());
+    Earlier::new(git, base, contract, &session.request, &kept)
 }
 
 /// Opens the cache, if a step of the plan may use it. Without a place for it, the run continues.
@@ -337,19 +315,16 @@ fn recall<'a>(
     if session.site.is_checkout() || !plan.steps.iter().any(|step| eligible(step).is_ok()) {
         return (None, Vec::new());
     }
-    let how = if (counts || asked.observe) && asked.reuse == Use::Reuse {
-        Use::Keep
-    } else {
-        asked.reuse
+    let how = match asked.reuse {
+        Use::Reuse if counts || asked.observe => Use::Keep,
+        how => how,
     };
-    let opened = engine
-        .state(&session.site)
-        .map_err(|failure| failure.message)
-        .and_then(|state| {
-            let results = Results::open(&state).map_err(|e| unavailable(&e))?;
-            Recall::new(of.0, session.git().cloned(), of.1, results, how, run_id)
-                .map_err(|e| unavailable(&e))
-        });
+    let state = engine.state(&session.site).map_err(|f| f.message);
+    let opened = state.and_then(|state| {
+        let results = Results::open(&state).map_err(|e| unavailable(&e))?;
+        let recall = Recall::new(of.0, session.git().cloned(), of.1, results, how, run_id);
+        recall.map_err(|e| unavailable(&e))
+    });
     match opened {
         Ok(recall) => (Some(recall), Vec::new()),
         Err(message) => (None, vec![Note::new("reuse", message)]),
@@ -366,19 +341,16 @@ fn mark(engine: &Engine<'_>, session: &Session, run_id: &str) -> Option<RunMark>
 }
 
 fn unwritten(error: &io::Error) -> Failure {
-    Failure::setup(
-        "vplan::run::record",
-        format!("the record cannot be written: {error}"),
-    )
-    .help("`--records DIR` keeps the records in another place")
+    let message = format!("the record cannot be written: {error}");
+    Failure::setup("vplan::run::record", message)
+        .help("`--records DIR` keeps the records in another place")
 }
 
 /// Returns the containment level of this system, if it is enough.
 fn containment(asked: &VerifyRequest) -> Result<&'static str, Failure> {
-    let reached = if cfg!(target_os = "linux") {
-        "subtree"
-    } else {
-        "group"
+    let reached = match cfg!(target_os = "linux") {
+        true => "subtree",
+        false => "group",
     };
     if asked.require_subtree && reached != "subtree" {
         let message = format!("this system can only end a step's {reached}, not its subtree");

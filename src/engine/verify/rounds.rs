@@ -4,6 +4,7 @@
 use super::journal_writer::JournalWriter;
 use super::world::RoundWorld;
 use crate::{Facts, Note, Plan, first_of, visible};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
@@ -384,10 +385,9 @@ impl Table<'_, '_, '_> {
             }
             Message::Resumed => (0, true),
         };
-        if written {
-            Vec::new()
-        } else {
-            self.storage_failed(at)
+        match written {
+            true => Vec::new(),
+            false => self.storage_failed(at),
         }
     }
 
@@ -435,16 +435,13 @@ impl Table<'_, '_, '_> {
     ) -> bool {
         let planned = self.plan.step(step);
         let id = planned.id.clone();
-        let log = finished
-            .and_then(|f| f.log.as_ref())
-            .map(|name| format!("logs/{name}"));
+        let log = finished.and_then(|f| Some(format!("logs/{}", f.log.as_ref()?)));
         let mut program = None;
         if let Some(finished) = finished {
             let rounds = &mut *self.rounds;
             let withheld = finished.withheld.iter();
-            rounds
-                .withheld
-                .extend(withheld.map(|w| (w.name.clone(), w.clone())));
+            let withheld = withheld.map(|w| (w.name.clone(), w.clone()));
+            rounds.withheld.extend(withheld);
             if let Some(place) = &finished.place {
                 if place.reason.is_some() && !self.state.is_sent(step) {
                     rounds.fallen_back.insert(id.clone());
@@ -466,10 +463,8 @@ impl Table<'_, '_, '_> {
             recall.ended(planned, record);
         }
         let Some(record) = record else { return true };
-        let cached_from = record
-            .cached_from
-            .as_ref()
-            .map(|earlier| earlier.run_id.clone());
+        let earlier = record.cached_from.as_ref();
+        let cached_from = earlier.map(|earlier| earlier.run_id.clone());
         let entry = JournalEntry::StepFinished {
             attempt: if cached_from.is_some() { 0 } else { attempt },
             cached_from,
@@ -499,12 +494,9 @@ impl Table<'_, '_, '_> {
             };
             record.digest = digest;
             // Its reported end must be synced, as the end of a step must.
-            written &= self.book.write_end_of_step(
-                at,
-                JournalEntry::ProgramResolved {
-                    program: record.clone(),
-                },
-            );
+            let program = record.clone();
+            let resolved = JournalEntry::ProgramResolved { program };
+            written &= self.book.write_end_of_step(at, resolved);
         }
         written
     }
@@ -519,19 +511,11 @@ impl Table<'_, '_, '_> {
             let Some(outcome) = self.state.provisional_outcome(step) else {
                 bug("a step that is over has no outcome");
             };
-            match self.state.last_try(step) {
-                Some(record) if record.status == outcome.status => {
-                    (self.see)(Progress::Ended { step, record, at })
-                }
-                _ => {
-                    let record = StepRecord::without_evidence(self.plan.step(step), outcome);
-                    (self.see)(Progress::Ended {
-                        step,
-                        record: &record,
-                        at,
-                    });
-                }
-            }
+            let own = self.state.last_try(step);
+            let own = own.filter(|record| record.status == outcome.status);
+            let decided = || StepRecord::without_evidence(self.plan.step(step), outcome);
+            let record = &own.map_or_else(|| Cow::Owned(decided()), Cow::Borrowed);
+            (self.see)(Progress::Ended { step, record, at });
         }
     }
 }

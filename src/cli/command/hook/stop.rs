@@ -9,6 +9,7 @@ use crate::render::feedback::{block, code};
 use std::ffi::OsString;
 use std::time::Duration;
 use vplan_base::unit::show_size;
+use vplan_base::word::{framed, text_if};
 use vplan_engine::agent::{Failed, RetryState, Stop, Stopped, Stopping};
 use vplan_git::object::Oid;
 use vplan_os::clock::Clock;
@@ -74,65 +75,43 @@ fn of_failed(failed: &Failed, left: &RetryState, base: Option<&Oid>) -> Page {
         RetryState::Attempt(attempt, left) => format!("attempt {attempt}, {left} retries left"),
         RetryState::Unrecorded(why) => format!("the round could not be recorded: {}", code(why)),
     };
-    let body = if failed.stderr.trim().is_empty() {
-        String::new()
-    } else {
-        block(&failed.stderr)
-    };
+    let is_silent = failed.stderr.trim().is_empty();
+    let body = text_if(!is_silent, || block(&failed.stderr));
     Page {
         head: format!("The work is not verified: {} ({left}).", failed.what),
         items: Vec::new(),
         body,
-        next: if matches!(failed.verdict, Verdict::TimedOut | Verdict::Failed) {
-            next(base)
-        } else {
-            "vplan check".to_owned()
+        next: match failed.verdict {
+            Verdict::TimedOut | Verdict::Failed => next(base),
+            _ => "vplan check".to_owned(),
         },
     }
 }
 
 fn arguments(global: &Global, own: &str) -> Vec<OsString> {
     // All that fails is named at once.
-    let words = [
-        "run",
-        "--subject",
-        own,
-        "--keep-going",
-        "--progress",
-        "none",
-        "--format",
-        "json",
-        "--color",
-        "never",
-    ];
-    let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let words = "run --keep-going --progress none --format json --color never --subject";
+    let words = words.split(' ').chain([own]);
+    let mut words: Vec<OsString> = words.map(OsString::from).collect();
     for (flag, value) in [
         ("--contract", &global.contract),
         ("--cache-dir", &global.cache_dir),
         ("--state-dir", &global.state_dir),
     ] {
-        words.extend(
-            value
-                .iter()
-                .flat_map(|value| [flag.into(), value.as_os_str().to_owned()]),
-        );
+        if let Some(value) = value {
+            words.extend([flag.into(), value.as_os_str().to_owned()]);
+        }
     }
-    words.extend(
-        [(global.locked, "--locked"), (global.offline, "--offline")]
-            .iter()
-            .filter(|f| f.0)
-            .map(|f| f.1.into()),
-    );
+    words.extend(global.locked.then(|| "--locked".into()));
+    words.extend(global.offline.then(|| "--offline".into()));
     words.extend(["--max-file".into(), show_size(global.max_file).into()]);
     words
 }
 
 /// The command that an agent can run by itself: the same change, without using up a round.
 fn next(base: Option<&Oid>) -> String {
-    base.map_or_else(
-        || "vplan run".to_owned(),
-        |base| format!("vplan run --base {}", base.short()),
-    )
+    let base = framed(" --base ", base.map(Oid::short), "");
+    format!("vplan run{base}")
 }
 
 /// The messages to people about a stop.
@@ -188,10 +167,7 @@ impl Account<'_> {
     }
 
     fn blocked(&self, report: Option<&Report>) -> String {
-        let lines = self.lines(report);
-        format!(
-            "vplan: {} was sent back: the work is NOT verified yet\n{lines}",
-            self.name
-        )
+        let (name, lines) = (self.name, self.lines(report));
+        format!("vplan: {name} was sent back: the work is NOT verified yet\n{lines}")
     }
 }

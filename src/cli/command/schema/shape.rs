@@ -30,10 +30,9 @@ pub(super) fn schema(kind: &Kind) -> Schema {
         RecursiveTransform(lenient).transform(&mut schema);
     }
     RecursiveTransform(plain).transform(&mut schema);
-    let version = if kind.name == "plan" {
-        vplan_plan::canonical::VERSION
-    } else {
-        1
+    let version = match kind.name {
+        "plan" => vplan_plan::canonical::VERSION,
+        _ => 1,
     };
     let id = format!("urn:vplan:schema:{}:{version}", kind.name);
     schema.insert("$id".to_owned(), id.into());
@@ -53,29 +52,18 @@ fn part(mut schema: Schema) -> Value {
 /// Types that vplan reads again refuse what they do not know; who else reads them is to let it
 /// pass. And what is left out when there is nothing to say is never null.
 fn lenient(schema: &mut Schema) {
-    schema
-        .remove("additionalProperties")
-        .into_iter()
-        .filter(|value| *value != Value::Bool(false))
-        .for_each(|value| {
-            schema.insert("additionalProperties".to_owned(), value);
-        });
-    let required: Vec<String> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(name)
-        .collect();
+    if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        schema.remove("additionalProperties");
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(name);
+    let required: Vec<String> = required.collect();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
-    for (_, property) in properties
-        .iter_mut()
-        .filter(|(name, _)| !required.contains(name))
-    {
-        not_null(property);
-    }
+    let optional = properties.iter_mut();
+    let optional = optional.filter(|(name, _)| !required.contains(name));
+    optional.for_each(|(_, property)| not_null(property));
 }
 
 fn name(value: &Value) -> Option<String> {
@@ -110,17 +98,12 @@ fn not_null(schema: &mut Value) {
 /// understands is taken out.
 fn plain(schema: &mut Schema) {
     if schema.get("const").is_some_and(|v| *v == 1) {
-        schema.insert(
-            "description".to_owned(),
-            "The version of this shape.".into(),
-        );
+        let description = "The version of this shape.".into();
+        schema.insert("description".to_owned(), description);
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text
-            .replace("[`", "`")
-            .replace("`]", "`")
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let plain = text.replace("[`", "`").replace("`]", "`");
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        *text = words.join(" ");
     }
 }
