@@ -11,10 +11,12 @@ use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::origin::{GitOrigin, GitRef, OriginError};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
-use vplan_plan::kdl::text::{Lines, Name, Node, NodeEntry, Unreadable, Value, lines};
+use vplan_plan::kdl::text::{Lines, Node, NodeEntry, Unreadable, Value, lines};
 
 /// Maximum number of reported errors of a text; a lock with more is rejected.
 const MAX_MISTAKES: usize = 50;
+/// The texts in a comment that show an entry there, which is none.
+pub(super) const SIGNS: [&str; 3] = ["import \"git+", "proposal question=", "seal=\""];
 /// Maximum number of values that are read in a node; no known node has as many.
 const MAX_VALUES: usize = 16;
 
@@ -66,7 +68,8 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     let newer = lines
         .nodes
         .iter()
-        .any(|node| node.name.text == "version" && is_newer(node));
+        .filter(|node| node.name.text == "version")
+        .any(|node| only(node).and_then(number).is_some_and(|n| n > 1));
     let mut reader = Reader {
         source,
         sink,
@@ -80,26 +83,19 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     for comment in &lines.comments {
         reader.comment(text, *comment);
     }
-    let mut pieces = Vec::new();
-    for node in &lines.nodes {
-        pieces.push(Piece {
-            node: reader.node(node).unwrap_or(DecodedNode::Junk),
-            span: node.span(),
-        });
-    }
+    let piece = |node: &Node| Piece {
+        node: reader.node(node).unwrap_or(DecodedNode::Junk),
+        span: node.span(),
+    };
+    let mut pieces: Vec<Piece> = lines.nodes.iter().map(piece).collect();
     reader.drop_duplicates(&mut pieces);
     pieces.extend(lines.junk.iter().map(|span| Piece {
         node: DecodedNode::Junk,
         span: *span,
     }));
     if reader.version.is_none() && !pieces.is_empty() {
-        let start = Place::new(source, Span::new(0, 0));
-        let message = "the lock does not say its version";
-        reader.sink.push(
-            Diagnostic::error(VERSION, message)
-                .label(start, "`version 1` is missing")
-                .help(ANEW),
-        );
+        let (start, message) = (Span::new(0, 0), "the lock does not say its version");
+        reader.wrong(VERSION, start, message, "`version 1` is missing");
     }
     Read {
         pieces,
@@ -108,22 +104,18 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     }
 }
 
-/// Whether a `version` node has a number above ours.
-fn is_newer(node: &Node) -> bool {
+/// Returns the value of a node that has one without a name, and nothing else.
+fn only(node: &Node) -> Option<&NodeEntry> {
     match node.entries.as_slice() {
-        [
-            NodeEntry {
-                name: None, value, ..
-            },
-        ] => number(value).is_some_and(|n| n > 1),
-        _ => false,
+        [entry] if entry.name.is_none() => Some(entry),
+        _ => None,
     }
 }
 
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Integer(number) => u64::try_from(*number).ok(),
-        Value::Text(_) | Value::Bare(_) | Value::Bool(_) | Value::Null => None,
+fn number(entry: &NodeEntry) -> Option<u64> {
+    match entry.value {
+        Value::Integer(number) => u64::try_from(number).ok(),
+        _ => None,
     }
 }
 
@@ -135,6 +127,7 @@ struct Reader<'a> {
     seen: BTreeMap<Key, Span>,
 }
 
+/// What was wrong is reported.
 struct Wrong;
 
 impl Reader<'_> {
@@ -142,57 +135,44 @@ impl Reader<'_> {
         Place::new(self.source, span)
     }
 
-    fn wrong<T>(
-        &mut self,
-        code: Code,
-        span: Span,
-        message: impl Into<String>,
-        label: &str,
-    ) -> Result<T, Wrong> {
-        let place = self.place(span);
-        self.sink.push(
-            Diagnostic::error(code, message)
-                .label(place, label)
-                .help(ANEW),
-        );
-        Err(Wrong)
+    fn wrong(&mut self, code: Code, span: Span, message: impl Into<String>, label: &str) -> Wrong {
+        let diagnostic = Diagnostic::at(code, message, self.place(span), label);
+        self.sink.push(diagnostic.help(ANEW));
+        Wrong
     }
 
     /// Reports an unreadable part; after the limit, the last message reports that.
     fn fault(&mut self, fault: &Unreadable, is_listed: bool) {
-        let place = self.place(fault.span);
-        self.sink.push(if !is_listed {
+        if !is_listed {
             let message = format!("the lock has more than {MAX_MISTAKES} mistakes");
-            Diagnostic::error(TOO_MANY, message)
-                .label(place, "nothing was read from here on")
-                .help(ANEW)
+            self.wrong(
+                TOO_MANY,
+                fault.span,
+                message,
+                "nothing was read from here on",
+            );
         } else if fault.conflict {
+            let (place, message) = (
+                self.place(fault.span),
+                "the lock holds the marks of a merge",
+            );
+            let diagnostic = Diagnostic::at(CONFLICT, message, place, fault.label);
             let help = "`vplan lock` keeps what both sides pin and is needed";
-            Diagnostic::error(CONFLICT, "the lock holds the marks of a merge")
-                .label(place, fault.label)
-                .help(help)
+            self.sink.push(diagnostic.help(help));
         } else {
-            Diagnostic::error(SYNTAX, fault.message.clone())
-                .label(place, fault.label)
-                .help(ANEW)
-        });
+            self.wrong(SYNTAX, fault.span, fault.message.clone(), fault.label);
+        }
     }
 
     /// Reports an entry inside a comment: it is lost, and one wrong key does that (a line end
     /// removed after a comment).
     fn comment(&mut self, text: &str, span: Span) {
         let comment = text.get(span.start..span.end).unwrap_or("");
-        let signs = [
-            "ref \"git+",
-            "import \"git+",
-            "proposal question=",
-            "seal=\"",
-        ];
-        if let Some(at) = signs.iter().filter_map(|sign| comment.find(sign)).min() {
+        let found = ["ref \"git+"].into_iter().chain(SIGNS);
+        if let Some(at) = found.filter_map(|sign| comment.find(sign)).min() {
             let place = self.place(Span::new(span.start + at, span.end));
             let message = "an entry of the lock stands in a comment";
-            let diagnostic =
-                Diagnostic::error(COMMENTED, message).label(place, "this pins nothing");
+            let diagnostic = Diagnostic::at(COMMENTED, message, place, "this pins nothing");
             self.sink
                 .push(diagnostic.help("begin it on a line of its own, or take it out"));
         }
@@ -206,13 +186,9 @@ impl Reader<'_> {
             "import" => self.import(node),
             "proposal" => self.proposal(node),
             other => {
-                let message = format!("a lock knows no `{}`", visible(other.as_bytes()));
-                self.wrong(
-                    UNKNOWN_NODE,
-                    node.name.span,
-                    message,
-                    "neither `ref` nor `import` nor `proposal`",
-                )
+                let message = format!("a lock knows no `{}`", visible(other));
+                let label = "neither `ref` nor `import` nor `proposal`";
+                Err(self.wrong(UNKNOWN_NODE, node.name.span, message, label))
             }
         }
     }
@@ -221,212 +197,160 @@ impl Reader<'_> {
         if let Some(first) = self.version {
             let place = self.place(first);
             let again = self.place(node.span());
-            let diagnostic =
-                Diagnostic::error(DUPLICATE, "the version is said twice").label(again, "again");
+            let diagnostic = Diagnostic::at(DUPLICATE, "the version is said twice", again, "again");
             self.sink
                 .push(diagnostic.label(place, "first here").help(ANEW));
             return Err(Wrong);
         }
         self.version = Some(node.span());
-        let [
-            NodeEntry {
-                name: None,
-                value,
-                at,
-                ..
-            },
-        ] = node.entries.as_slice()
-        else {
-            return self.wrong(
-                VERSION,
-                node.span(),
-                "the version is one number",
-                "`version 1`",
-            );
+        let Some(entry) = only(node) else {
+            let message = "the version is one number";
+            return Err(self.wrong(VERSION, node.span(), message, "`version 1`"));
         };
-        match number(value) {
+        match number(entry) {
             Some(1) => Ok(DecodedNode::Version),
             Some(n) if n > 1 => {
-                let place = self.place(*at);
+                let place = self.place(entry.at);
                 let message = format!("the lock was written by a newer vplan: it has version {n}");
                 let diagnostic =
-                    Diagnostic::error(NEWER, message).label(place, "this vplan knows version 1");
+                    Diagnostic::at(NEWER, message, place, "this vplan knows version 1");
                 self.sink.push(
                     diagnostic.help("use that vplan; this one neither reads nor replaces it"),
                 );
                 Err(Wrong)
             }
-            _ => self.wrong(VERSION, *at, "this is no version of a lock", "`version 1`"),
+            _ => {
+                let message = "this is no version of a lock";
+                Err(self.wrong(VERSION, entry.at, message, "`version 1`"))
+            }
         }
     }
 
     fn pinned_ref(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
-        let is_accepted = |entry: &NodeEntry| {
-            let name = entry.name.as_ref();
-            name.is_some_and(|name| name.text == "accepted")
-        };
-        let (at, commit, accepted, seal) = if node.entries.iter().any(is_accepted) {
-            let [at, commit, accepted, seal] =
-                self.values(node, ["", "commit", "accepted", "seal"])?;
-            (at, commit, Some(accepted), seal)
-        } else {
-            let [at, commit, seal] = self.values(node, ["", "commit", "seal"])?;
-            (at, commit, None, seal)
-        };
-        let read = self.git(at, GitRef::parse);
-        let accepted = accepted.map(|digest| self.digest(digest)).transpose();
-        let id = self.string(commit)?;
-        let is_hex = id
+        const NAMES: [&str; 4] = ["", "commit", "seal", "accepted"];
+        let [at, commit, seal, accepted] = self.values(node, NAMES, NAMES.len() - 1)?;
+        let at = self.git(at, GitRef::parse);
+        let accepted = accepted.map(|_| self.digest(accepted)).transpose();
+        let (commit, place) = self.string(commit)?;
+        let is_hex = commit
             .bytes()
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        if !is_hex || !matches!(id.len(), 40 | 64) {
+        if !is_hex || !matches!(commit.len(), 40 | 64) {
             let message = "a commit is named by its full object id";
-            return self.wrong(BAD_VALUE, commit.at, message, "no object id");
+            return Err(self.wrong(BAD_VALUE, place, message, "no object id"));
         }
         let pinned = PinnedRef {
-            at: read?,
-            commit: id.to_owned(),
+            at: at?,
+            commit: commit.to_owned(),
             accepted: accepted?,
         };
         self.sealed(node, LockEntry::Ref(pinned), seal)
     }
 
     fn import(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
-        let [origin, digest, bytes, seal] = self.values(node, ["", "digest", "bytes", "seal"])?;
+        const NAMES: [&str; 4] = ["", "digest", "bytes", "seal"];
+        let [origin, digest, bytes, seal] = self.values(node, NAMES, NAMES.len())?;
         let origin = self.git(origin, GitOrigin::parse);
         let digest = self.digest(digest);
-        let bytes = match number(&bytes.value) {
-            Some(bytes) => Ok(bytes),
-            None => self.wrong(
-                BAD_VALUE,
-                bytes.at,
-                "`bytes` is a whole number",
-                "no number of bytes",
-            ),
-        };
+        let bytes = bytes.ok_or(Wrong)?;
+        let count = number(bytes).ok_or_else(|| {
+            let message = "`bytes` is a whole number";
+            self.wrong(BAD_VALUE, bytes.at, message, "no number of bytes")
+        });
         let import = PinnedImport {
             origin: origin?,
             digest: digest?,
-            bytes: bytes?,
+            bytes: count?,
         };
         self.sealed(node, LockEntry::Import(import), seal)
     }
 
     fn proposal(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
-        let [question, proposer, answer, seal] =
-            self.values(node, ["question", "proposer", "answer", "seal"])?;
+        const NAMES: [&str; 4] = ["question", "proposer", "answer", "seal"];
+        let [question, proposer, answer, seal] = self.values(node, NAMES, NAMES.len())?;
         let question = self.digest(question);
-        let proposer = self.string(proposer);
-        let answer = self.string(answer);
-        let (proposer, answer) = (proposer?.to_owned(), answer?.to_owned());
+        let (proposer, answer) = (self.string(proposer), self.string(answer));
         let answer = RecordedAnswer {
+            proposer: proposer?.0.to_owned(),
+            answer: answer?.0.to_owned(),
             question: question?,
-            proposer,
-            answer,
         };
         self.sealed(node, LockEntry::Proposal(answer), seal)
     }
 
     /// Returns the values of these names, each once and no other; the empty name is the argument.
+    /// The first `required` of them are present.
     fn values<'n, const N: usize>(
         &mut self,
         node: &'n Node,
         names: [&str; N],
-    ) -> Result<[&'n NodeEntry; N], Wrong> {
+        required: usize,
+    ) -> Result<[Option<&'n NodeEntry>; N], Wrong> {
         let mut found: [Option<&'n NodeEntry>; N] = [None; N];
-        let mut good = true;
+        let mut wrong = None;
         for value in node.entries.iter().take(MAX_VALUES) {
             let name = value.name.as_ref().map_or("", |n| n.text.as_str());
-            let slot = names
-                .iter()
-                .zip(&mut found)
-                .find(|(known, _)| **known == name)
-                .map(|(_, slot)| slot);
-            let span = value.name.as_ref().map_or(value.at, |n: &Name| n.span);
-            let what = if name.is_empty() {
-                "value".to_owned()
-            } else {
-                format!("`{}`", visible(name.as_bytes()))
+            let mut slots = names.iter().zip(&mut found);
+            let slot = slots.find(|(known, _)| **known == name);
+            let what = match name {
+                "" => "value".to_owned(),
+                _ => format!("`{}`", visible(name)),
             };
-            match slot {
-                Some(slot @ None) => *slot = Some(value),
-                Some(_) => {
-                    let message = format!("`{}` has a second {what}", node.name.text);
-                    good = self
-                        .wrong::<()>(UNKNOWN_VALUE, span, message, "the second")
-                        .is_ok();
+            let (message, label) = match slot.map(|(_, slot)| slot) {
+                Some(slot @ None) => {
+                    *slot = Some(value);
+                    continue;
                 }
-                None if name.is_empty() => {
-                    let message = format!("`{}` has no value without a name", node.name.text);
-                    good = self
-                        .wrong::<()>(UNKNOWN_VALUE, span, message, "not expected")
-                        .is_ok();
-                }
-                None => {
-                    let message = format!("`{}` has no {what}", node.name.text);
-                    good = self
-                        .wrong::<()>(UNKNOWN_VALUE, span, message, "not expected")
-                        .is_ok();
-                }
-            }
+                Some(_) => (format!("a second {what}"), "the second"),
+                None if name.is_empty() => ("no value without a name".to_owned(), "not expected"),
+                None => (format!("no {what}"), "not expected"),
+            };
+            let span = value.name.as_ref().map_or(value.at, |n| n.span);
+            let message = format!("`{}` has {message}", node.name.text);
+            wrong = Some(self.wrong(UNKNOWN_VALUE, span, message, label));
         }
-        let mut out = Vec::new();
-        for (name, value) in names.iter().zip(found) {
-            match value {
-                Some(value) => out.push(value),
-                None => {
-                    let what = if name.is_empty() {
-                        "the origin".to_owned()
-                    } else {
-                        format!("`{name}`")
-                    };
-                    let message = format!("`{}` lacks {what}", node.name.text);
-                    good = self
-                        .wrong::<()>(MISSING_VALUE, node.span(), message, "not complete")
-                        .is_ok();
-                }
-            }
+        let lacking = names.iter().zip(found).take(required);
+        for (name, _) in lacking.filter(|(_, value)| value.is_none()) {
+            let what = match *name {
+                "" => "the origin".to_owned(),
+                name => format!("`{name}`"),
+            };
+            let message = format!("`{}` lacks {what}", node.name.text);
+            wrong = Some(self.wrong(MISSING_VALUE, node.span(), message, "not complete"));
         }
-        if good {
-            <[&NodeEntry; N]>::try_from(out).map_err(|_| Wrong)
-        } else {
-            Err(Wrong)
-        }
+        wrong.map_or(Ok(found), Err)
     }
 
-    fn string<'n>(&mut self, said: &'n NodeEntry) -> Result<&'n str, Wrong> {
+    fn string<'n>(&mut self, said: Option<&'n NodeEntry>) -> Result<(&'n str, Span), Wrong> {
+        let said = said.ok_or(Wrong)?;
         match &said.value {
-            Value::Text(text) => Ok(text),
-            _ => self.wrong(
-                BAD_VALUE,
-                said.at,
-                "this value is a string in quotes",
-                "without quotes",
-            ),
+            Value::Text(text) => Ok((text, said.at)),
+            _ => {
+                let message = "this value is a string in quotes";
+                Err(self.wrong(BAD_VALUE, said.at, message, "without quotes"))
+            }
         }
     }
 
-    fn digest(&mut self, said: &NodeEntry) -> Result<Digest, Wrong> {
-        let text = self.string(said)?;
+    fn digest(&mut self, said: Option<&NodeEntry>) -> Result<Digest, Wrong> {
+        let (text, at) = self.string(said)?;
         text.parse()
-            .or_else(|message: &'static str| self.wrong(BAD_VALUE, said.at, message, "no digest"))
+            .map_err(|message: &'static str| self.wrong(BAD_VALUE, at, message, "no digest"))
     }
 
     /// Parses a reference to another repository.
     fn git<T>(
         &mut self,
-        said: &NodeEntry,
+        said: Option<&NodeEntry>,
         parse: impl Fn(&str) -> Result<T, OriginError>,
     ) -> Result<T, Wrong> {
-        let text = self.string(said)?;
-        parse(text).or_else(|e| {
+        let (text, at) = self.string(said)?;
+        parse(text).map_err(|e| {
             // With an escape in it, offsets in text and source differ.
-            let plain = said.at.len() == text.len() + 2;
-            let start = said.at.start + 1 + e.at;
-            let span = if plain {
-                Span::new(start, start + e.length)
-            } else {
-                said.at
+            let start = at.start + 1 + e.at;
+            let span = match at.len() == text.len() + 2 {
+                true => Span::new(start, start + e.length),
+                false => at,
             };
             self.wrong(BAD_VALUE, span, e.message, "no git import says this")
         })
@@ -436,15 +360,15 @@ impl Reader<'_> {
         &mut self,
         node: &Node,
         entry: LockEntry,
-        seal: &NodeEntry,
+        seal: Option<&NodeEntry>,
     ) -> Result<DecodedNode, Wrong> {
-        if self.string(seal)? == entry.seal() {
+        let (seal, at) = self.string(seal)?;
+        if seal == entry.seal() {
             return Ok(DecodedNode::Entry(entry));
         }
-        let (entry_place, seal_place) = (self.place(node.span()), self.place(seal.at));
+        let (entry_place, seal_place) = (self.place(node.span()), self.place(at));
         let message = "the entry was changed by something else than `vplan lock`";
-        let diagnostic = Diagnostic::error(SEAL, message)
-            .label(entry_place, "its seal does not fit")
+        let diagnostic = Diagnostic::at(SEAL, message, entry_place, "its seal does not fit")
             .label(seal_place, "the seal");
         self.sink.push(diagnostic.help(
             "undo the change (`git checkout` has the last one), or take the entry out: `vplan lock` pins it anew",
@@ -470,8 +394,8 @@ impl Reader<'_> {
                 continue;
             };
             let (again, before) = (self.place(span), self.place(first));
-            let diagnostic =
-                Diagnostic::error(DUPLICATE, "the lock has this entry twice").label(again, "again");
+            let message = "the lock has this entry twice";
+            let diagnostic = Diagnostic::at(DUPLICATE, message, again, "again");
             self.sink
                 .push(diagnostic.label(before, "first here").help(ANEW));
             let differs = |p: &Piece| matches!(&p.node, DecodedNode::Entry(e) if p.span == first && *e != same);

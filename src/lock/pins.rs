@@ -1,5 +1,7 @@
 //! The pinned imports and recorded answers of a lock, and their order in it.
 
+use serde_json::{Value, json};
+use std::iter::once;
 use vplan_base::canon::Digest;
 use vplan_base::origin::{GitOrigin, GitRef};
 
@@ -116,20 +118,41 @@ impl LockEntry {
         }
     }
 
-    /// Returns 16 hexadecimal digits that depend on the whole entry.
-    pub(crate) fn seal(&self) -> String {
-        let digest = match self {
+    /// Returns the name of its node, the number of values on the first of its two lines, and the
+    /// values with their names, all but the seal.
+    pub(crate) fn values(&self) -> (&'static str, usize, Vec<(&'static str, Value)>) {
+        match self {
             LockEntry::Ref(r) => {
-                Digest::of_value(&("ref", r.at.to_string(), &r.commit, &r.accepted))
+                let (at, commit) = (("", json!(r.at.to_string())), ("commit", json!(r.commit)));
+                ("ref", 1, vec![at, commit, ("accepted", json!(r.accepted))])
             }
             LockEntry::Import(i) => {
-                Digest::of_value(&("import", i.origin.to_string(), &i.digest, i.bytes))
+                let (digest, bytes) = (json!(i.digest), json!(i.bytes));
+                let origin = ("", json!(i.origin.to_string()));
+                (
+                    "import",
+                    1,
+                    vec![origin, ("digest", digest), ("bytes", bytes)],
+                )
             }
             LockEntry::Proposal(a) => {
-                Digest::of_value(&("proposal", &a.question, &a.proposer, &a.answer))
+                let question = ("question", json!(a.question));
+                let proposer = ("proposer", json!(a.proposer));
+                (
+                    "proposal",
+                    2,
+                    vec![question, proposer, ("answer", json!(a.answer))],
+                )
             }
-        };
-        digest.hex().chars().take(16).collect()
+        }
+    }
+
+    /// Returns 16 hexadecimal digits that depend on the whole entry.
+    pub(crate) fn seal(&self) -> String {
+        let (name, _, values) = self.values();
+        let values = values.into_iter().map(|(_, value)| value);
+        let all: Vec<Value> = once(json!(name)).chain(values).collect();
+        Digest::of_value(&all).hex().chars().take(16).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! The text is edited only at nodes that differ. Everything else stays, byte for byte: comments,
 //! blank lines and the order that people chose.
 
-use super::decode::{DecodedNode, Piece, Read, decode, read};
+use super::decode::{DecodedNode, Piece, Read, SIGNS, decode, read};
 use super::encode::{VERSION, encode, encode_entry};
 use super::pins::{Key, Lock, entries};
 use std::collections::BTreeMap;
@@ -104,22 +104,15 @@ fn insertion(
             .get(..at)
             .is_some_and(|before| before.strip_prefix('\u{feff}').unwrap_or(before).is_empty());
     let ends = &read.lines.line_ends;
-    match ends
-        .get(ends.partition_point(|e| e.start < at))
-        .map(|e| e.end)
-    {
-        _ if first_line => Edit {
-            span: Span::new(at, at),
-            text: format!("{text}{newline}"),
-        },
-        Some(end) => Edit {
-            span: Span::new(end, end),
-            text: format!("{text}{newline}"),
-        },
-        None => Edit {
-            span: Span::new(old.len(), old.len()),
-            text: format!("{newline}{text}{newline}"),
-        },
+    let end = ends.get(ends.partition_point(|e| e.start < at));
+    let (at, before) = match end {
+        _ if first_line => (at, ""),
+        Some(end) => (end.end, ""),
+        None => (old.len(), newline),
+    };
+    Edit {
+        span: Span::new(at, at),
+        text: format!("{before}{text}{newline}"),
     }
 }
 
@@ -159,11 +152,7 @@ fn comments_inside(old: &str, read: &Read, span: Span, newline: &str) -> String 
         .comments
         .iter()
         .filter(|c| span.start <= c.start && c.end <= span.end);
-    let entry = |text: &&str| {
-        !["import \"git+", "proposal question=", "seal=\""]
-            .iter()
-            .any(|sign| text.contains(sign))
-    };
+    let entry = |text: &&str| !SIGNS.iter().any(|sign| text.contains(sign));
     inside
         .filter_map(|c| old.get(c.start..c.end))
         .filter(entry)
