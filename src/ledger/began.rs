@@ -16,47 +16,36 @@ impl Terms {
     /// Lists the terms that are weaker than in `before`, a line each: `confirmations 3 -> 1`.
     #[must_use]
     pub fn weaker_than(&self, before: &Terms) -> Vec<String> {
-        let number = |name: &str, old: u32, new: u32, weaker: bool| {
-            weaker.then(|| format!("{name} {old} -> {new}"))
+        let ranks = |terms: &Terms| {
+            let exhausted = match terms.exhausted {
+                Exhausted::Fail => (0, "fail"),
+                Exhausted::Escalate => (1, "escalate"),
+                Exhausted::Allow => (2, "allow"),
+            };
+            let propagate = match terms.propagate {
+                Propagate::Reset => (0, "reset"),
+                Propagate::Downgrade => (1, "downgrade"),
+                Propagate::Off => (2, "off"),
+            };
+            let (confirmations, retries) = (terms.confirmations, terms.retries);
+            let same = terms.same_failure;
+            [
+                (
+                    "confirmations",
+                    u32::MAX - confirmations,
+                    confirmations.to_string(),
+                ),
+                ("retries", retries, retries.to_string()),
+                ("same-failure", same, same.to_string()),
+                ("on-exhausted", exhausted.0, exhausted.1.to_owned()),
+                ("propagate", propagate.0, propagate.1.to_owned()),
+            ]
         };
-        let exhausted = |e: Exhausted| match e {
-            Exhausted::Fail => (0, "fail"),
-            Exhausted::Escalate => (1, "escalate"),
-            Exhausted::Allow => (2, "allow"),
-        };
-        let propagate = |p: Propagate| match p {
-            Propagate::Reset => (0, "reset"),
-            Propagate::Downgrade => (1, "downgrade"),
-            Propagate::Off => (2, "off"),
-        };
-        let word = |name: &str, (old, was): (u8, &str), (new, is): (u8, &str)| {
-            (new > old).then(|| format!("{name} {was} -> {is}"))
-        };
-        let (a, b) = (before, self);
-        [
-            number(
-                "confirmations",
-                a.confirmations,
-                b.confirmations,
-                b.confirmations < a.confirmations,
-            ),
-            number("retries", a.retries, b.retries, b.retries > a.retries),
-            number(
-                "same-failure",
-                a.same_failure,
-                b.same_failure,
-                b.same_failure > a.same_failure,
-            ),
-            word(
-                "on-exhausted",
-                exhausted(a.exhausted),
-                exhausted(b.exhausted),
-            ),
-            word("propagate", propagate(a.propagate), propagate(b.propagate)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let pairs = ranks(before).into_iter().zip(ranks(self));
+        pairs
+            .filter(|((_, before, _), (_, now, _))| now > before)
+            .map(|((name, _, was), (_, _, is))| format!("{name} {was} -> {is}"))
+            .collect()
     }
 }
 

@@ -67,12 +67,8 @@ impl ContractMark {
             };
             !now.is_some_and(is_same)
         };
-        let lost: BTreeSet<String> = self
-            .checks
-            .iter()
-            .filter(is_lost)
-            .map(|(name, _)| name.clone())
-            .collect();
+        let lost = self.checks.iter().filter(is_lost);
+        let lost: BTreeSet<String> = lost.map(|(name, _)| name.clone()).collect();
         let is_same = |now: &Self| (&now.checks, &now.rest) == (&self.checks, &self.rest);
         if lost.is_empty() && now.is_some_and(is_same) {
             ContractChange::Same
@@ -128,15 +124,12 @@ fn definition(contract: &Contract, check: &Check) -> String {
 
 /// Returns a short digest of everything else that determines which checks run, and on which files.
 fn rest(contract: &Contract) -> String {
-    let risks = contract
-        .risks
-        .iter()
-        .map(|r| (&r.name, r.tier, &r.selection));
+    let risks = contract.risks.iter();
+    let risks = risks.map(|r| (&r.name, r.tier, &r.selection));
     let risks: Vec<_> = risks.collect();
     let roles = contract.roles.iter();
-    let roles: Vec<_> = roles
-        .map(|(name, r)| (name, &r.only, r.max_checks))
-        .collect();
+    let roles = roles.map(|(name, r)| (name, &r.only, r.max_checks));
+    let roles: Vec<_> = roles.collect();
     let sequences = contract.sequences.iter().flat_map(|s| &s.groups);
     let sequences: Vec<Vec<&String>> = sequences
         .map(|group| group.iter().map(|c| &contract.checks[*c].id).collect())

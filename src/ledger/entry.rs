@@ -122,13 +122,13 @@ pub struct Acceptance {
 }
 
 impl SubjectEntry {
-    /// Creates the entry of a subject that has begun, and has had no round.
+    /// Creates the entry of a subject that has had no round.
     #[must_use]
-    pub fn begun(subject: &str, at: &str, began: Began) -> Self {
+    pub fn begun(subject: &str, at: &str, began: Option<Began>) -> Self {
         Self {
             accepted: Vec::new(),
             asked: None,
-            began: Some(began),
+            began,
             by_runs: false,
             contract: None,
             counter: 0,
@@ -203,15 +203,14 @@ pub struct Waiver {
 }
 
 /// The status that a caller reports for a round.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SubjectStatus")]
 pub enum Status {
     /// The work is done.
     Done,
     /// There is more to do.
+    #[default]
     Continue,
     /// There is more to do, for another agent or a fresh session.
     Rotate,
@@ -328,15 +327,13 @@ impl Ledger {
     /// Records that a person accepts a contract for a subject. Returns whether the subject is
     /// known.
     pub fn accept(&mut self, subject: &str, acceptance: Acceptance) -> bool {
-        let Some(entry) = self.subjects.iter_mut().find(|e| e.subject == subject) else {
+        let Some(entry) = self.entry_mut(subject) else {
             return false;
         };
         entry.failed = false;
         entry.accepted.retain(|a| a.contract != acceptance.contract);
         entry.accepted.push(acceptance);
-        entry
-            .accepted
-            .drain(..entry.accepted.len().saturating_sub(ACCEPTED));
+        keep_newest(&mut entry.accepted, ACCEPTED);
         true
     }
 
@@ -351,7 +348,7 @@ impl Ledger {
 
     /// Binds a subject to a contract and a directory, unless it is.
     pub fn bind(&mut self, subject: &str, contract: Option<ContractMark>, root: Option<String>) {
-        if let Some(entry) = self.subjects.iter_mut().find(|e| e.subject == subject) {
+        if let Some(entry) = self.entry_mut(subject) {
             entry.contract = entry.contract.take().or(contract);
             entry.root = entry.root.take().or(root);
         }
@@ -359,45 +356,52 @@ impl Ledger {
 
     /// Begins a subject, or widens one that has begun: its next rounds cover more.
     pub fn begin(&mut self, subject: &str, at: &str, began: Began) {
-        match self.position(subject) {
-            Ok(found) => self.subjects.iter_mut().skip(found).take(1).for_each(|e| {
-                // Manual rounds do not count as evidence once runs verify the subject.
-                if !e.is_by_runs() {
-                    (e.counter, e.status, e.decision, e.reason) =
-                        (0, Status::Continue, Decision::Retry, None);
-                }
-                e.began = Some(began.clone());
-            }),
-            Err(new) => self
-                .subjects
-                .insert(new, SubjectEntry::begun(subject, at, began)),
+        let Some(e) = self.entry_mut(subject) else {
+            return self.put(SubjectEntry::begun(subject, at, Some(began)));
+        };
+        // Manual rounds do not count as evidence once runs verify the subject.
+        if !e.is_by_runs() {
+            (e.counter, e.status, e.decision, e.reason) =
+                (0, Status::Continue, Decision::Retry, None);
         }
+        e.began = Some(began);
     }
 
     /// Forgets the places of a subject's work. That work has passed and may be elsewhere.
     pub fn forget_traces(&mut self, subject: &str) {
-        for entry in &mut self.subjects {
-            if entry.subject == subject {
-                entry.traces.clear();
-            }
+        if let Some(entry) = self.entry_mut(subject) {
+            entry.traces.clear();
         }
     }
 
     /// Removes a subject. Returns whether it was known.
     pub fn reset(&mut self, subject: &str) -> bool {
-        match self.position(subject) {
-            Ok(at) => {
-                self.subjects.remove(at);
-                true
-            }
-            Err(_) => false,
-        }
+        let before = self.subjects.len();
+        self.subjects.retain(|e| e.subject != subject);
+        self.subjects.len() < before
     }
 
-    pub(super) fn position(&self, subject: &str) -> Result<usize, usize> {
+    /// Adds a subject, or replaces its entry.
+    pub(super) fn put(&mut self, entry: SubjectEntry) {
+        self.reset(&entry.subject);
+        let at = self.subjects.partition_point(|e| e.subject < entry.subject);
+        self.subjects.insert(at, entry);
+    }
+
+    fn entry_mut(&mut self, subject: &str) -> Option<&mut SubjectEntry> {
+        let at = self.position(subject).ok()?;
+        self.subjects.get_mut(at)
+    }
+
+    fn position(&self, subject: &str) -> Result<usize, usize> {
         self.subjects
             .binary_search_by(|e| e.subject.as_str().cmp(subject))
     }
+}
+
+/// Drops the oldest entries of a list that has more than `most`.
+pub(super) fn keep_newest<T>(list: &mut Vec<T>, most: usize) {
+    list.drain(..list.len().saturating_sub(most));
 }
 
 /// The terms under which a subject began: all of its rounds are compared with them.

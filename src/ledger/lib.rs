@@ -33,7 +33,7 @@ pub fn wrong_name(subject: &str) -> Option<&'static str> {
         Some("is longer than 256 bytes")
     } else if subject.trim() != subject {
         Some("begins or ends with a blank")
-    } else if vplan_base::word::visible(subject.as_bytes()) != subject {
+    } else if vplan_base::word::visible(subject) != subject {
         Some("has a character that cannot be shown")
     } else {
         None

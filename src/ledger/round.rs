@@ -5,8 +5,9 @@ mod report;
 
 use super::began::Began;
 pub use super::entry::Because;
-use super::entry::{Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms, WAIVERS, Waiver};
-use super::undone::{self};
+use super::entry::{Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms};
+use super::entry::{WAIVERS, Waiver, keep_newest};
+use super::undone;
 use input::is_moved;
 pub use input::{About, Change, Round, RoundResult, Scope};
 use report::RoundReport;
@@ -85,13 +86,11 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let heard = RoundReport::of(round, before, changed);
     let mut next = ledger.clone();
     next.rounds = next.rounds.saturating_add(1);
-    let attempt;
     let (decision, reason);
-    let entry = match before.filter(|before| heard.changes_nothing(before, changed)) {
+    let (attempt, entry) = match before.filter(|before| heard.changes_nothing(before, changed)) {
         // Nothing of the change is present now, or the caller claims without evidence: neither
         // changes the state of the work.
         Some(before) => {
-            attempt = ledger.attempt(round.subject);
             let others_complete = next.others_complete(round.subject, required);
             (decision, reason) = match before.standing(required, others_complete) {
                 Decision::Advance | Decision::Complete
@@ -104,11 +103,12 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
                 }
                 standing => (standing, before.reason),
             };
-            SubjectEntry {
+            let entry = SubjectEntry {
                 ended_at: round.ended_at.to_owned(),
                 rounds: before.rounds.saturating_add(1),
                 ..before.clone()
-            }
+            };
+            (ledger.attempt(round.subject), entry)
         }
         None => {
             if changed {
@@ -121,21 +121,12 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
             }
             let others_complete = next.others_complete(round.subject, required);
             let after = after(ledger, terms, round, heard, changed, others_complete);
-            attempt = after.attempt;
-            (decision, reason) = (after.entry.decision, after.entry.reason);
-            after.entry
+            (decision, reason) = (after.1.decision, after.1.reason);
+            after
         }
     };
     let counter = entry.counter.min(required);
-    match next.position(round.subject) {
-        Ok(at) => next
-            .subjects
-            .iter_mut()
-            .skip(at)
-            .take(1)
-            .for_each(|e| *e = entry.clone()),
-        Err(at) => next.subjects.insert(at, entry),
-    }
+    next.put(entry);
     let recorded = Recorded {
         attempt,
         counter,
@@ -152,12 +143,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     (next, recorded)
 }
 
-/// The subject after a round.
-struct After {
-    attempt: u32,
-    entry: SubjectEntry,
-}
-
+/// Returns the number of a subject's attempt, and its entry after the round.
 fn after(
     ledger: &Ledger,
     terms: &Terms,
@@ -165,7 +151,7 @@ fn after(
     heard: RoundReport,
     changed: bool,
     others_complete: bool,
-) -> After {
+) -> (u32, SubjectEntry) {
     let About {
         asked,
         began,
@@ -178,49 +164,37 @@ fn after(
         ..
     } = &round.about;
     let before = ledger.entry(round.subject);
+    let new = || SubjectEntry::begun(round.subject, round.ended_at, None);
+    let mut entry = before.cloned().unwrap_or_else(new);
     // A subject that was given up is still verified: a failure that is new since then counts.
-    let anew = before.is_some_and(|e| {
-        let new = |failure: &Digest| e.given_up.len() < GIVEN_UP && !e.given_up.contains(failure);
-        e.is_given_up() && heard.failure.as_ref().is_some_and(new)
-    });
-    let attempt = if anew {
-        1
-    } else {
-        ledger.attempt(round.subject)
-    };
-    let mut failures = before
-        .filter(|_| !anew)
-        .map(|e| e.failures.clone())
-        .unwrap_or_default();
+    let is_new =
+        |failure: &Digest| entry.given_up.len() < GIVEN_UP && !entry.given_up.contains(failure);
+    let anew = entry.is_given_up() && heard.failure.as_ref().is_some_and(is_new);
+    let mut attempt = ledger.attempt(round.subject);
+    if anew {
+        attempt = 1;
+        entry.failures.clear();
+    }
     match &heard.failure {
         Some(failure) => {
-            failures.push(failure.clone());
-            failures.drain(
-                ..failures
-                    .len()
-                    .saturating_sub(usize::try_from(terms.same_failure).unwrap_or(usize::MAX)),
-            );
+            entry.failures.push(failure.clone());
+            let most = usize::try_from(terms.same_failure).unwrap_or(usize::MAX);
+            keep_newest(&mut entry.failures, most);
         }
-        None if heard.verified => failures.clear(),
+        None if heard.verified => entry.failures.clear(),
         None => {}
     }
-    let mut traces = before.map(|e| e.traces.clone()).unwrap_or_default();
     if let Some(trace) = trace.as_ref().filter(|_| !left_behind) {
-        traces.retain(|earlier| earlier.head == trace.head || !contained.contains(&earlier.head));
-        undone::add(&mut traces, trace.clone());
+        let earlier = &mut entry.traces;
+        earlier.retain(|other| other.head == trace.head || !contained.contains(&other.head));
+        undone::add(earlier, trace.clone());
     }
     let is_run = matches!(round.result, RoundResult::Run { .. });
     // A confirmation by hand confirms no run.
     let counted = before.filter(|e| !is_run || e.is_by_runs());
-    let (counter, asked) = count(
-        counted,
-        &heard,
-        changed,
-        terms.confirmations,
-        asked.as_ref(),
-    );
-    let kept = before.and_then(|e| e.began.clone());
-    let began = match (&round.result, kept) {
+    let required = terms.confirmations;
+    let (counter, asked) = count(counted, &heard, changed, required, asked.as_ref());
+    let began = match (&round.result, entry.began.take()) {
         // A round by hand gives a subject neither a base nor a weaker gate.
         (RoundResult::ByHand(_), Some(kept)) if terms.weaker_than(&kept.gate).is_empty() => {
             Some(Began {
@@ -232,32 +206,23 @@ fn after(
         (_, kept) if is_moved(before, &round.about) => kept,
         (_, kept) => began.clone().or(kept),
     };
-    let mut entry = SubjectEntry {
-        accepted: before.map(|e| e.accepted.clone()).unwrap_or_default(),
+    if heard.done {
+        entry.given_up.clear();
+    }
+    entry = SubjectEntry {
         asked,
         began,
         by_runs: is_run || before.is_some_and(SubjectEntry::is_by_runs),
-        contract: contract
-            .clone()
-            .or_else(|| before.and_then(|e| e.contract.clone())),
+        contract: contract.clone().or(entry.contract),
         counter,
-        decision: Decision::Retry,
         ended_at: round.ended_at.to_owned(),
-        failed: !heard.verified && (heard.refuted() || before.is_some_and(|e| e.failed)),
-        failures,
-        given_up: before
-            .filter(|_| !heard.done)
-            .map(|e| e.given_up.clone())
-            .unwrap_or_default(),
+        failed: !heard.verified && (heard.refuted() || entry.failed),
         no_change: !changed,
-        reason: None,
-        root: before.and_then(|e| e.root.clone()).or_else(|| root.clone()),
-        rounds: before.map_or(0, |e| e.rounds).saturating_add(1),
+        root: entry.root.or_else(|| root.clone()),
+        rounds: entry.rounds.saturating_add(1),
         run_id: heard.run_id.clone(),
         settled: heard.nothing.then(|| round.contents.clone()),
         status: heard.status,
-        subject: round.subject.to_owned(),
-        traces,
         // Work in progress uses up no retry; a failed verification does, and so does a manual round
         // that did nothing.
         used: match heard.done {
@@ -266,12 +231,12 @@ fn after(
             false => attempt.saturating_sub(1),
         },
         verdict: heard.verdict,
-        waivers: before.map(|e| e.waivers.clone()).unwrap_or_default(),
+        ..entry
     };
     let own = left_behind.then_some(Because::LeftBehind).or(*because);
     (entry.decision, entry.reason) = decide(&entry, &heard, terms, others_complete, own);
     remember(&mut entry, heard.failure.as_ref());
-    After { attempt, entry }
+    (attempt, entry)
 }
 
 /// Computes the counter by the table of src/ledger/rounds.md, "Confirmations", and the digest of
@@ -311,18 +276,12 @@ fn remember(entry: &mut SubjectEntry, failure: Option<&Digest>) {
             round: entry.rounds,
         };
         entry.waivers.push(waiver);
-        entry
-            .waivers
-            .drain(..entry.waivers.len().saturating_sub(WAIVERS));
+        keep_newest(&mut entry.waivers, WAIVERS);
     }
-    let seen: Vec<Digest> = if entry.is_given_up() {
-        entry.failures.clone()
-    } else {
-        failure
-            .filter(|_| !entry.given_up.is_empty())
-            .into_iter()
-            .cloned()
-            .collect()
+    let seen: Vec<Digest> = match failure {
+        _ if entry.is_given_up() => entry.failures.clone(),
+        Some(failure) if !entry.given_up.is_empty() => vec![failure.clone()],
+        _ => Vec::new(),
     };
     for failure in seen {
         if entry.given_up.len() < GIVEN_UP && !entry.given_up.contains(&failure) {

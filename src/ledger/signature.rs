@@ -39,26 +39,20 @@ pub fn signature(report: &Report, root: &str) -> Digest {
             )
             || r.reason == Some(Cause::Away)
     };
-    let failed = report
-        .steps
-        .iter()
-        .filter(|r| !r.status.is_pass() && !consequence(r));
-    let failed = failed.map(|record| Failed {
-        error_codes: record
-            .diagnostics
-            .iter()
-            .filter(|d| d.severity == Level::Error)
-            .filter_map(|d| d.code.as_deref())
-            .map(|code| steady(code, root))
-            .collect(),
-        failure_code: record.failure_code.as_deref(),
-        id: &record.id,
-        reason: record.reason,
-        tests: record
-            .failed_tests
-            .iter()
-            .map(|t| steady(&t.name, root))
-            .collect(),
+    let steps = report.steps.iter();
+    let failed = steps.filter(|r| !r.status.is_pass() && !consequence(r));
+    let failed = failed.map(|record| {
+        let errors = record.diagnostics.iter();
+        let errors = errors.filter(|d| d.severity == Level::Error);
+        let codes = errors.filter_map(|d| d.code.as_deref());
+        let tests = record.failed_tests.iter();
+        Failed {
+            error_codes: codes.map(|code| steady(code, root)).collect(),
+            failure_code: record.failure_code.as_deref(),
+            id: &record.id,
+            reason: record.reason,
+            tests: tests.map(|t| steady(&t.name, root)).collect(),
+        }
     });
     Digest::of_value(&Signature {
         failed: failed.collect(),
@@ -107,10 +101,8 @@ fn divides(c: char) -> bool {
 }
 
 fn steady_word(word: &str, root: &str) -> String {
-    if let Some(inside) = word
-        .strip_prefix(root)
-        .and_then(|inside| inside.strip_prefix('/'))
-    {
+    let inside = word.strip_prefix(root);
+    if let Some(inside) = inside.and_then(|inside| inside.strip_prefix('/')) {
         return inside.to_owned();
     }
     let rooted = word.starts_with('/') && word.chars().filter(|c| *c == '/').count() > 1;

@@ -5,10 +5,12 @@
 //! rebase or a squash it is still there. So each file of the trace is compared. A file that now
 //! equals the base is undone, unless its content is there under another name.
 
+use super::entry::keep_newest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
 
 /// Maximum number of stored files of one commit, the first in byte order.
 pub const PATHS: usize = 500;
@@ -50,12 +52,8 @@ impl Trace {
 
     /// Returns the files with their content at the time.
     fn files(&self) -> impl Iterator<Item = (&RepoPath, &str)> {
-        let contents = self
-            .contents
-            .iter()
-            .map(String::as_str)
-            .chain(std::iter::repeat(""));
-        self.paths.iter().zip(contents)
+        let contents = self.contents.iter().map(String::as_str);
+        self.paths.iter().zip(contents.chain(std::iter::repeat("")))
     }
 }
 
@@ -65,10 +63,8 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     if let Some(at) = traces.iter().position(|t| t.head == next.head) {
         let before = traces.remove(at);
         let more = before.more || next.more;
-        let files = before
-            .files()
-            .chain(next.files())
-            .map(|(path, content)| (path.clone(), content.to_owned()));
+        let files = before.files().chain(next.files());
+        let files = files.map(|(path, content)| (path.clone(), content.to_owned()));
         let all = Trace::new(next.head.clone(), files);
         next = Trace {
             more: all.more || more,
@@ -76,7 +72,7 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
         };
     }
     traces.push(next);
-    traces.drain(..traces.len().saturating_sub(COMMITS));
+    keep_newest(traces, COMMITS);
 }
 
 /// Work of earlier rounds that is gone.
@@ -135,12 +131,8 @@ pub fn moved<'t>(
 ) -> BTreeSet<RepoPath> {
     let mut gone: BTreeMap<&RepoPath, (&str, &Trace)> = BTreeMap::new();
     for trace in traces {
-        gone.extend(
-            trace
-                .files()
-                .filter(|(path, _)| !differs(path))
-                .map(|(path, had)| (path, (had, trace))),
-        );
+        let same = trace.files().filter(|(path, _)| !differs(path));
+        gone.extend(same.map(|(path, had)| (path, (had, trace))));
     }
     gone.retain(|_, (had, _)| !had.is_empty());
     let mut there: BTreeMap<String, Vec<RepoPath>> = BTreeMap::new();
@@ -154,11 +146,8 @@ pub fn moved<'t>(
         let is_it = |name: &RepoPath| {
             trace.paths.binary_search(name).is_err() && (!is_test_file(path) || is_test_file(name))
         };
-        let mut names = there
-            .get(had)
-            .into_iter()
-            .flatten()
-            .filter(|name| is_it(name));
+        let names = there.get(had).into_iter().flatten();
+        let mut names = names.filter(|name| is_it(name));
         if names.any(|name| taken.insert((&trace.head, name))) {
             moved.insert(path.clone());
         }
@@ -167,16 +156,7 @@ pub fn moved<'t>(
 }
 
 /// Names of test folders.
-const FOLDERS: [&[u8]; 8] = [
-    b"test",
-    b"tests",
-    b"__tests__",
-    b"spec",
-    b"specs",
-    b"e2e",
-    b"testing",
-    b"testdata",
-];
+const FOLDERS: &str = "test tests __tests__ spec specs e2e testing testdata";
 
 /// Whether a file is a test by its path: it is below a folder `test`, `tests`, `__tests__`, `spec`,
 /// `specs`, `e2e`, `testing` or `testdata`, or its name without the last extension is `conftest`,
@@ -186,23 +166,17 @@ const FOLDERS: [&[u8]; 8] = [
 pub fn is_test_file(path: &RepoPath) -> bool {
     let mut parts: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
     let name = parts.pop().unwrap_or_default();
-    if parts.iter().any(|part| FOLDERS.contains(part)) {
+    if parts.iter().any(|part| has_word(FOLDERS, part)) {
         return true;
     }
-    let dot = name
-        .iter()
-        .rposition(|b| *b == b'.')
-        .filter(|at| *at > 0)
-        .unwrap_or(name.len());
-    let stem = name.get(..dot).unwrap_or(name);
+    let dot = name.iter().rposition(|b| *b == b'.');
+    let stem = dot.filter(|at| *at > 0).and_then(|at| name.get(..at));
+    let stem = stem.unwrap_or(name);
     let ends = |word: &str| {
         let Some(before) = stem.strip_suffix(word.as_bytes()) else {
             return false;
         };
-        let apart = before
-            .last()
-            .is_some_and(|b| matches!(b, b'.' | b'_' | b'-'))
-            && before.len() > 1;
+        let apart = matches!(before, [.., _, b'.' | b'_' | b'-']);
         word.starts_with(char::is_uppercase) || before.is_empty() || apart
     };
     let words = [

@@ -6,6 +6,7 @@ use vplan_base::canon::Digest;
 use vplan_run::verdict::Verdict;
 
 /// A round's report, in the terms of the table of src/ledger/rounds.md, "Confirmations".
+#[derive(Default)]
 pub(super) struct RoundReport {
     pub done: bool,
     /// Whether verification failed.
@@ -43,16 +44,12 @@ impl RoundReport {
                 let done = !changed
                     && before.is_some_and(|e| e.status == Status::Done && e.reason.is_none());
                 Self {
-                    claimed: false,
                     done,
-                    failed: false,
-                    failure: None,
-                    nothing: false,
-                    partial: false,
                     run_id: before.and_then(|e| e.run_id.clone()),
                     status: if done { Status::Done } else { Status::Continue },
                     verdict: before.and_then(|e| e.verdict),
                     verified: done,
+                    ..Self::default()
                 }
             }
             RoundResult::ByHand(status) => {
@@ -62,14 +59,9 @@ impl RoundReport {
                 Self {
                     claimed,
                     done,
-                    failed: false,
-                    failure: None,
-                    nothing: false,
-                    partial: false,
-                    run_id: None,
                     status: if claimed { Status::Continue } else { *status },
-                    verdict: None,
                     verified: done,
+                    ..Self::default()
                 }
             }
             RoundResult::Run {

@@ -808,6 +808,6 @@ fn words_follow_the_counter() {
     );
     let (ledger, _) = run(&ledger, &terms, about(Scope::Whole, "a"), red("x"), "1");
     assert_eq!(standing(&ledger, true), Decision::Retry);
-    let begun = SubjectEntry::begun("S", "now", about(Scope::Whole, "a").began.unwrap());
+    let begun = SubjectEntry::begun("S", "now", about(Scope::Whole, "a").began);
     assert_eq!(begun.standing(1, true), Decision::Retry);
 }
