@@ -277,7 +277,7 @@ impl Service<http::Request<Body>> for Calls {
             let name = path.strip_prefix(PACKAGE).unwrap_or(&path);
             Ok(match name {
                 "Capabilities/GetCapabilities" => {
-                    let asked = |_: GetCapabilitiesRequest| state.capabilities();
+                    let asked = |_: Name| state.capabilities();
                     unary(request, asked).await
                 }
                 "ContentAddressableStorage/FindMissingBlobs" => {
@@ -421,7 +421,7 @@ impl State {
         }
     }
 
-    fn missing(&self, asked: FindMissingBlobsRequest) -> Result<FindMissingBlobsResponse, Status> {
+    fn missing(&self, asked: BlobsRequest) -> Result<FindMissingBlobsResponse, Status> {
         assert_eq!(asked.instance_name, self.instance());
         *self.asked.lock().unwrap() = Some(Instant::now());
         let fault = self.fault_before();
@@ -431,7 +431,7 @@ impl State {
             Some(Fault::HasNothing) => true,
             _ => !contents.contains_key(digest),
         };
-        let missing_blob_digests = asked.blob_digests.into_iter().filter(is_missing).collect();
+        let missing_blob_digests = asked.digests.into_iter().filter(is_missing).collect();
         Ok(FindMissingBlobsResponse {
             missing_blob_digests,
         })
@@ -492,7 +492,7 @@ impl State {
         Ok(bytes)
     }
 
-    fn read_batch(&self, asked: BatchReadBlobsRequest) -> Result<BatchReadBlobsResponse, Status> {
+    fn read_batch(&self, asked: BlobsRequest) -> Result<BatchReadBlobsResponse, Status> {
         let responses = asked.digests.into_iter().map(|digest| {
             let (data, status) = match self.sent(&digest) {
                 Ok(data) => (data, None),
@@ -504,7 +504,7 @@ impl State {
                     }),
                 ),
             };
-            ReadBlob {
+            Blob {
                 digest: Some(digest),
                 data,
                 status,
@@ -515,14 +515,11 @@ impl State {
         })
     }
 
-    fn read(
-        &self,
-        asked: &ReadRequest,
-    ) -> Result<mpsc::Receiver<Result<ReadResponse, Status>>, Status> {
-        let mut words = asked.resource_name.rsplit('/');
+    fn read(&self, asked: &Name) -> Result<mpsc::Receiver<Result<ReadResponse, Status>>, Status> {
+        let mut words = asked.name.rsplit('/');
         let size_bytes = words.next().unwrap().parse().unwrap();
         let hash = words.next().unwrap().to_owned();
-        let within = asked.resource_name.strip_prefix(self.instance()).unwrap();
+        let within = asked.name.strip_prefix(self.instance()).unwrap();
         assert!(within.trim_start_matches('/').starts_with("blobs/"));
         let bytes = self.sent(&Digest { hash, size_bytes })?;
         let sent = bytes.chunks(1 << 20).map(|data| {
@@ -533,12 +530,12 @@ impl State {
         Ok(parts(sent.collect()))
     }
 
-    fn cancel(&self, asked: &OperationName) -> Result<OperationName, Status> {
+    fn cancel(&self, asked: &Name) -> Result<Name, Status> {
         self.cancelled.fetch_add(1, Ordering::SeqCst);
         if let Some(child) = self.running.lock().unwrap().get_mut(&asked.name) {
             child.kill().unwrap();
         }
-        Ok(OperationName::default())
+        Ok(Name::default())
     }
 
     fn execute(
@@ -572,7 +569,7 @@ impl State {
 
     fn wait(
         self: Arc<Self>,
-        asked: &OperationName,
+        asked: &Name,
     ) -> Result<mpsc::Receiver<Result<Operation, Status>>, Status> {
         self.waited.fetch_add(1, Ordering::SeqCst);
         let operations = self.operations.lock().unwrap();
@@ -617,8 +614,8 @@ impl State {
         let Some(mut result) = self.work(name, asked.action_digest.as_ref().unwrap(), fault) else {
             return failed(9, "an input is not there");
         };
-        result.execution_metadata = Some(ExecutedActionMetadata {
-            worker: "fake\x1b[2J-1".to_owned(),
+        result.execution_metadata = Some(Name {
+            name: "fake\x1b[2J-1".to_owned(),
         });
         *self.earlier.lock().unwrap() = result.clone();
         ExecuteResponse {
@@ -694,9 +691,10 @@ impl State {
                 }
                 let mut contents = self.contents.lock().unwrap();
                 contents.insert(digest.clone(), bytes);
-                result.output_files.push(OutputFile {
-                    path: output.clone(),
+                result.output_files.push(FileNode {
+                    name: output.clone(),
                     digest: Some(digest),
+                    ..FileNode::default()
                 });
             } else if path.is_dir() {
                 self.take(&path);
@@ -759,7 +757,7 @@ impl State {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
         for link in &folder.symlinks {
-            std::os::unix::fs::symlink(&link.target, to.join(&link.name)).unwrap();
+            std::os::unix::fs::symlink(&link.value, to.join(&link.name)).unwrap();
         }
         for inner in &folder.directories {
             let path = to.join(&inner.name);

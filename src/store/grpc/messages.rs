@@ -26,7 +26,7 @@ pub struct Command {
     pub output_paths: Vec<String>,
 }
 
-/// A name and its value: a variable, a property of a machine.
+/// A name and its value: a variable, a property of a machine, a link and its target.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Pair {
     #[prost(string, tag = "1")]
@@ -72,11 +72,12 @@ pub struct Directory {
     #[prost(message, repeated, tag = "1")]
     pub files: Vec<FileNode>,
     #[prost(message, repeated, tag = "2")]
-    pub directories: Vec<DirectoryNode>,
+    pub directories: Vec<FileNode>,
     #[prost(message, repeated, tag = "3")]
-    pub symlinks: Vec<SymlinkNode>,
+    pub symlinks: Vec<Pair>,
 }
 
+/// A file, or a folder, which is a content too: of an action's files by its name, of its output by its path.
 #[derive(Clone, PartialEq, Message)]
 pub struct FileNode {
     #[prost(string, tag = "1")]
@@ -87,47 +88,17 @@ pub struct FileNode {
     pub is_executable: bool,
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct DirectoryNode {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(message, optional, tag = "2")]
-    pub digest: Option<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct SymlinkNode {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub target: String,
-}
-
 /// What came of an action, or the pass that is kept as its output.
 #[derive(Clone, PartialEq, Message)]
 pub struct ActionResult {
     #[prost(message, repeated, tag = "2")]
-    pub output_files: Vec<OutputFile>,
+    pub output_files: Vec<FileNode>,
     #[prost(int32, tag = "4")]
     pub exit_code: i32,
     #[prost(message, optional, tag = "6")]
     pub stdout_digest: Option<Digest>,
     #[prost(message, optional, tag = "9")]
-    pub execution_metadata: Option<ExecutedActionMetadata>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct OutputFile {
-    #[prost(string, tag = "1")]
-    pub path: String,
-    #[prost(message, optional, tag = "2")]
-    pub digest: Option<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ExecutedActionMetadata {
-    #[prost(string, tag = "1")]
-    pub worker: String,
+    pub execution_metadata: Option<Name>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -140,9 +111,10 @@ pub struct ExecuteRequest {
     pub action_digest: Option<Digest>,
 }
 
-/// Names an operation: to wait for it, or to cancel it.
+/// The name of an operation to wait for or to cancel, of a content to read, of the part of a server whose capabilities
+/// are asked for, of the machine that executed an action.
 #[derive(Clone, PartialEq, Message)]
-pub struct OperationName {
+pub struct Name {
     #[prost(string, tag = "1")]
     pub name: String,
 }
@@ -187,12 +159,6 @@ pub struct ExecuteResponse {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct GetCapabilitiesRequest {
-    #[prost(string, tag = "1")]
-    pub instance_name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub struct ServerCapabilities {
     #[prost(message, optional, tag = "2")]
     pub execution_capabilities: Option<ExecutionCapabilities>,
@@ -217,16 +183,9 @@ pub struct SemVer {
     pub major: i32,
 }
 
+/// Asks for the result of an action, or keeps one.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct GetActionResultRequest {
-    #[prost(string, tag = "1")]
-    pub instance_name: String,
-    #[prost(message, optional, tag = "2")]
-    pub action_digest: Option<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UpdateActionResultRequest {
+pub(crate) struct ActionResultRequest {
     #[prost(string, tag = "1")]
     pub instance_name: String,
     #[prost(message, optional, tag = "2")]
@@ -235,27 +194,19 @@ pub(crate) struct UpdateActionResultRequest {
     pub action_result: Option<ActionResult>,
 }
 
+/// Asks which contents are missing, or for them.
 #[derive(Clone, PartialEq, Message)]
-pub struct FindMissingBlobsRequest {
+pub struct BlobsRequest {
     #[prost(string, tag = "1")]
     pub instance_name: String,
     #[prost(message, repeated, tag = "2")]
-    pub blob_digests: Vec<Digest>,
+    pub digests: Vec<Digest>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub struct FindMissingBlobsResponse {
     #[prost(message, repeated, tag = "2")]
     pub missing_blob_digests: Vec<Digest>,
-}
-
-/// A content with its digest.
-#[derive(Clone, PartialEq, Message)]
-pub struct Blob {
-    #[prost(message, optional, tag = "1")]
-    pub digest: Option<Digest>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub data: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -290,34 +241,20 @@ pub struct RpcStatus {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct BatchReadBlobsRequest {
-    #[prost(string, tag = "1")]
-    pub instance_name: String,
-    #[prost(message, repeated, tag = "2")]
-    pub digests: Vec<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub struct BatchReadBlobsResponse {
     #[prost(message, repeated, tag = "1")]
-    pub responses: Vec<ReadBlob>,
+    pub responses: Vec<Blob>,
 }
 
-/// A content that was asked for.
+/// A content with its digest, and how it ended if it was asked for.
 #[derive(Clone, PartialEq, Message)]
-pub struct ReadBlob {
+pub struct Blob {
     #[prost(message, optional, tag = "1")]
     pub digest: Option<Digest>,
     #[prost(bytes = "vec", tag = "2")]
     pub data: Vec<u8>,
     #[prost(message, optional, tag = "3")]
     pub status: Option<RpcStatus>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ReadRequest {
-    #[prost(string, tag = "1")]
-    pub resource_name: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

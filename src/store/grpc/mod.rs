@@ -5,9 +5,8 @@
 pub mod messages;
 
 use messages::{
-    BatchReadBlobsRequest, BatchReadBlobsResponse, BatchUpdateBlobsRequest,
-    BatchUpdateBlobsResponse, Blob, Digest, FindMissingBlobsRequest, FindMissingBlobsResponse,
-    ReadRequest, ReadResponse, WriteRequest, WriteResponse,
+    BatchReadBlobsResponse, BatchUpdateBlobsRequest, BatchUpdateBlobsResponse, Blob, BlobsRequest,
+    Digest, FindMissingBlobsResponse, Name, ReadResponse, WriteRequest, WriteResponse,
 };
 use prost::Message;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -209,8 +208,8 @@ impl Connection {
         if size_bytes == 0 {
             return Ok(Vec::new());
         }
-        let request = ReadRequest {
-            resource_name: self.resource(&format!("blobs/{hash}/{size_bytes}")),
+        let request = Name {
+            name: self.resource(&format!("blobs/{hash}/{size_bytes}")),
         };
         let mut parts: Streaming<ReadResponse> = self.listen(READ, request).await?;
         let mut bytes = Vec::new();
@@ -268,7 +267,7 @@ impl Connection {
             return Ok(());
         }
         let mut wanted: BTreeSet<Digest> = digests.iter().cloned().collect();
-        let request = BatchReadBlobsRequest {
+        let request = BlobsRequest {
             instance_name: self.instance.clone(),
             digests,
         };
@@ -307,9 +306,9 @@ impl Connection {
     pub async fn missing(&self, digests: &[Digest]) -> Result<BTreeSet<Digest>, Status> {
         let mut missing = BTreeSet::new();
         for part in digests.chunks(DIGESTS) {
-            let request = FindMissingBlobsRequest {
+            let request = BlobsRequest {
                 instance_name: self.instance.clone(),
-                blob_digests: part.to_vec(),
+                digests: part.to_vec(),
             };
             let answer: FindMissingBlobsResponse = self.ask(FIND_MISSING, request).await?;
             missing.extend(answer.missing_blob_digests);
@@ -340,6 +339,7 @@ impl Connection {
             batch.push(Blob {
                 digest: Some(digest_of(&bytes)),
                 data: bytes,
+                status: None,
             });
         }
         self.write_batch(batch).await

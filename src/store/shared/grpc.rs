@@ -5,9 +5,7 @@
 
 use super::kind::Kind;
 use super::limit::{CONNECT, LOOK_UP, time_of};
-use crate::grpc::messages::{
-    Action, ActionResult, Command, Digest, GetActionResultRequest, UpdateActionResultRequest,
-};
+use crate::grpc::messages::{Action, ActionResult, ActionResultRequest, Command, Digest};
 use crate::grpc::{Connection, RemoteAddress, digest_of};
 use prost::Message;
 use std::io;
@@ -74,9 +72,10 @@ impl Grpc {
                 self.0.wait(limit, self.0.read(digest))
             }
             Kind::Pass => self.0.wait(LOOK_UP, async {
-                let request = GetActionResultRequest {
+                let request = ActionResultRequest {
                     instance_name: self.0.instance.clone(),
                     action_digest: Some(digest_of(&KeyAction::of(key).action)),
+                    action_result: None,
                 };
                 let result: ActionResult = self.0.ask(GET_RESULT, request).await?;
                 let digest = result.stdout_digest;
@@ -97,7 +96,7 @@ impl Grpc {
             }
             let KeyAction { command, action } = KeyAction::of(key);
             self.0.write(&[&command, &action, b"", bytes]).await?;
-            let request = UpdateActionResultRequest {
+            let request = ActionResultRequest {
                 instance_name: self.0.instance.clone(),
                 action_digest: Some(digest_of(&action)),
                 action_result: Some(ActionResult {

@@ -29,8 +29,7 @@ use vplan_os::scratch;
 use vplan_plan::Step;
 use vplan_store::grpc::messages::{
     Action, Any, Command, Digest, Duration as Length, ExecuteOperationMetadata, ExecuteRequest,
-    ExecuteResponse, GetCapabilitiesRequest, Operation, OperationName, OutputFile, Pair, Platform,
-    ServerCapabilities,
+    ExecuteResponse, Name, Operation, Pair, Platform, ServerCapabilities,
 };
 use vplan_store::grpc::{Connection, RemoteAddress, digest_of};
 
@@ -154,9 +153,8 @@ impl ReapiTransport {
     /// # Errors
     /// It cannot, or does not answer in time.
     pub fn check(&self) -> Result<(), Unusable> {
-        let request = GetCapabilitiesRequest {
-            instance_name: self.connection.instance.clone(),
-        };
+        let name = self.connection.instance.clone();
+        let request = Name { name };
         let asked = self.connection.ask(CAPABILITIES, request);
         let asked = async { tokio::time::timeout(CONNECT, asked).await };
         let can: ServerCapabilities = match self.connection.block_on(asked) {
@@ -437,7 +435,7 @@ impl ReapiTransport {
             let (mut has_begun, mut is_silent) = (false, false);
             let opened = async {
                 match operation.clone() {
-                    Some(name) => self.connection.listen(WAIT, OperationName { name }).await,
+                    Some(name) => self.connection.listen(WAIT, Name { name }).await,
                     None => {
                         let request = ExecuteRequest {
                             instance_name: self.connection.instance.clone(),
@@ -519,9 +517,7 @@ impl ReapiTransport {
         let Some(name) = operation.map(str::to_owned) else {
             return;
         };
-        let cancelled = self
-            .connection
-            .ask::<_, OperationName>(CANCEL_OPERATION, OperationName { name });
+        let cancelled = (self.connection).ask::<_, Name>(CANCEL_OPERATION, Name { name });
         // An action that is not cancelled ends by its time limit.
         let _ = tokio::time::timeout(CANCEL, cancelled).await;
     }
@@ -534,10 +530,10 @@ impl ReapiTransport {
         stop: &StopRequest,
     ) -> Result<Back<'_>, Lost> {
         let result = response.result.unwrap_or_default();
-        let worker = result.execution_metadata.map(|about| about.worker);
+        let worker = result.execution_metadata.map(|about| about.name);
         let file = |name: &str| {
-            let file = result.output_files.iter().find(|file| file.path == name);
-            file.and_then(|OutputFile { digest, .. }| digest.clone())
+            let file = result.output_files.iter().find(|file| file.name == name);
+            file.and_then(|file| file.digest.clone())
         };
         let no_answer = || {
             let exit = result.exit_code;

@@ -4,7 +4,7 @@ use prost::Message as _;
 use std::collections::BTreeMap;
 use vplan_base::canon;
 use vplan_base::path::RepoPath;
-use vplan_store::grpc::messages::{Digest, Directory, DirectoryNode, FileNode, SymlinkNode};
+use vplan_store::grpc::messages::{Digest, Directory, FileNode, Pair};
 
 /// The name of a content: its digest, and its size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,9 +105,8 @@ impl Folders {
         while open.len() > depth + 1
             && let Some(OpenFolder { name, content }) = open.pop()
         {
-            let digest = Some(Digest::from(&self.add(content)));
+            let folder = node(name, &self.add(content), false);
             if let Some(above) = open.last_mut() {
-                let folder = DirectoryNode { name, digest };
                 above.content.directories.push(folder);
             }
         }
@@ -128,17 +127,21 @@ impl Folders {
             TreeEntry::File {
                 content,
                 is_executable,
-            } => folder.files.push(FileNode {
-                name,
-                digest: Some(Digest::from(&content)),
-                is_executable,
-            }),
-            TreeEntry::Link(target) => folder.symlinks.push(SymlinkNode { name, target }),
+            } => folder.files.push(node(name, &content, is_executable)),
+            TreeEntry::Link(value) => folder.symlinks.push(Pair { name, value }),
             TreeEntry::Folder => {
-                let digest = Some(Digest::from(&self.add(Directory::default())));
-                folder.directories.push(DirectoryNode { name, digest });
+                let empty = self.add(Directory::default());
+                folder.directories.push(node(name, &empty, false));
             }
         }
+    }
+}
+
+fn node(name: String, content: &ContentName, is_executable: bool) -> FileNode {
+    FileNode {
+        name,
+        digest: Some(Digest::from(content)),
+        is_executable,
     }
 }
 
@@ -182,6 +185,6 @@ mod tests {
         assert_eq!(work.directories[0].digest, work.directories[2].digest);
         let empty = work.directories[3].digest.as_ref().unwrap();
         assert_eq!(folder(empty), Directory::default());
-        assert_eq!(work.symlinks[0].target, "a");
+        assert_eq!(work.symlinks[0].value, "a");
     }
 }
