@@ -4,18 +4,15 @@
 //! It runs under a supervisor like a step, so none of its processes remain when the answer is
 //! complete, or the time is up.
 
-use super::attempt::{Launch, Launched, launch};
-use super::frame::{End, Order, SupervisorAnswer, send_order};
-use super::input::memory;
-use super::pool::{Pool, Received};
-use super::program::{Root, SearchPath, explain, message_of};
+use super::attempt::{
+    Attempt, AttemptProgress, AttemptResult, Buffer, SUPERVISOR_LOST, Try, begin,
+};
+use super::mask::Secrets;
+use super::pool::Pool;
+use super::program::{Root, SearchPath};
 use super::stop::{StopLevel, StopRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd as _;
-use rustix::io::Errno;
-use rustix::process::{Signal, kill_process};
 use std::collections::BTreeMap;
-use std::io;
 use std::time::{Duration, Instant};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
@@ -64,247 +61,112 @@ pub enum NoAnswer {
     },
 }
 
-/// Limit of the kept standard error, in bytes; its end is kept.
+/// Limit of the end of standard error that is kept, in bytes.
 const STDERR: usize = 4096;
-/// The time that a supervisor has to obey a kill, before it is killed itself.
+/// The time that a supervisor has to obey an order to end.
 const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Asks, and waits for the answer. In any case no process of the program is left.
+/// Asks a program a question, and returns its answer.
 ///
 /// # Errors
-/// The program gave no answer.
+/// It gave none.
 pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
-    let failed = |error: io::Error| NoAnswer::NotStarted(message_of(&error));
-    let input = memory(what.question).map_err(failed)?;
-    let launched = launch(
-        pool,
-        &Launch {
-            root: what.root,
-            search: what.search,
-            dir: &RepoPath::root(),
-            argv: what.argv,
-            env: what.env,
-            input: Some(input),
-            limit_ms: u64::try_from(what.limit.as_millis()).unwrap_or(u64::MAX),
-            observe: false,
-            confine: None,
-        },
-    )
-    .map_err(|tried| {
-        let error = tried.evidence.spawn_error;
-        NoAnswer::NotStarted(error.map(|error| error.message).unwrap_or_default())
-    })?;
-    let mut talk = Talk {
-        launched,
-        open: [true; 2],
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-        wrong: None,
-        stopped: StopLevel::Not,
+    let tried = Try {
+        root: what.root,
+        search: what.search,
+        dir: &RepoPath::root(),
+        argv: what.argv,
+        env: what.env,
+        input: Some(what.question),
+        secrets: &Secrets::default(),
+        log: None,
+        max_output: 0,
+        live: None,
+        formats: None,
+        limit_ms: u64::try_from(what.limit.as_millis()).unwrap_or(u64::MAX),
+        observe: false,
+        confine: None,
     };
-    let answer = talk.listen(what);
-    talk.end(pool, answer)
+    let deadline = Instant::now() + what.limit;
+    let (tried, stopped) = run(pool, &tried, deadline, (what.most, what.stop));
+    let (evidence, status) = (tried.evidence, tried.status);
+    let mut stderr = evidence.stderr.text();
+    stderr.drain(..stderr.len().saturating_sub(STDERR));
+    let how = match (stopped, evidence.spawn_error, status) {
+        (Some(why), ..) => return Err(why),
+        _ if evidence.timed_out => return Err(NoAnswer::TimedOut),
+        _ if evidence.stdout.total > what.most as u64 => return Err(NoAnswer::TooMuch(what.most)),
+        (None, Some(error), _) if error.code != SUPERVISOR_LOST => {
+            return Err(NoAnswer::NotStarted(error.message));
+        }
+        (None, None, Some(0)) => return Ok(evidence.stdout.head.into_bytes()),
+        (None, None, Some(signal @ ..0)) => format!("was ended by signal {}", -signal),
+        (None, None, Some(code)) => format!("ended with exit code {code}"),
+        (None, ..) => "killed its supervisor; what it had started was stopped".to_owned(),
+    };
+    Err(NoAnswer::Failed { how, stderr })
 }
 
-struct Talk {
-    launched: Launched,
-    open: [bool; 2],
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    /// The reason why it was stopped, if it was.
-    wrong: Option<NoAnswer>,
-    /// The stop level that another thread requested.
-    stopped: StopLevel,
-}
-
-impl Talk {
-    /// Reads until the supervisor reports the end. `None` if the supervisor is gone or does not
-    /// obey.
-    fn listen(&mut self, what: &Ask<'_>) -> Option<SupervisorAnswer> {
-        let mut deadline = Instant::now() + what.limit;
-        let mut buffer = vec![0; 64 * 1024];
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                if self.wrong.is_some() {
-                    return None;
-                }
-                self.stop(NoAnswer::TimedOut);
-                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
-                continue;
-            }
-            let [over, out, err] = self.wait(left, what.stop)?;
-            if self.obey(what.stop) {
-                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
-            }
-            self.read([out, err], &mut buffer);
-            if self.wrong.is_none() && self.stdout.len() > what.most {
-                self.stop(NoAnswer::TooMuch(what.most));
-                deadline = Instant::now() + SUPERVISOR_TIMEOUT;
-            }
-            if over {
-                let answer = match self.launched.supervisor.receive() {
-                    Ok(Received::Part) => continue,
-                    Ok(Received::Answer(answer)) => Some(answer),
-                    Ok(Received::Gone) | Err(_) => None,
-                };
-                // Its last output is still in the pipes; no process is left that could write more.
-                while let Some([_, out, err]) = self
-                    .wait(Duration::ZERO, None)
-                    .filter(|[_, out, err]| *out || *err)
-                {
-                    if self.stdout.len() > what.most {
-                        break;
-                    }
-                    self.read([out, err], &mut buffer);
-                }
-                if self.stdout.len() > what.most {
-                    self.wrong.get_or_insert(NoAnswer::TooMuch(what.most));
-                }
-                return answer;
+/// Runs a program until none of its processes remain. It is stopped at the deadline, when it has
+/// written more than `most` bytes, or when another thread asks; then the reason is returned, too.
+pub fn run(
+    pool: &Pool,
+    what: &Try<'_, '_>,
+    mut deadline: Instant,
+    (most, stop): (usize, Option<&StopRequest>),
+) -> (AttemptResult, Option<NoAnswer>) {
+    let mut attempt = match begin(pool, what, most) {
+        Ok(attempt) => attempt,
+        Err(tried) => return (*tried, None),
+    };
+    let mut buffer = Buffer::default();
+    let (mut why, mut is_abandoned, mut level) = (None, false, StopLevel::Not);
+    loop {
+        let ready = wait(&attempt, deadline, stop);
+        if attempt.ready(ready, &mut buffer) == AttemptProgress::Over {
+            break;
+        }
+        if let Some(stop) = stop.filter(|stop| stop.level() > level) {
+            stop.silence();
+            level = stop.level();
+            if level < StopLevel::Now {
+                attempt.terminate();
             }
         }
-    }
-
-    fn wait(&self, time: Duration, stop: Option<&StopRequest>) -> Option<[bool; 3]> {
-        let Launched {
-            supervisor,
-            stdout,
-            stderr,
-            ..
-        } = &self.launched;
-        let events = |open: bool| {
-            if open {
-                PollFlags::IN
-            } else {
-                PollFlags::empty()
-            }
-        };
-        let [out, err] = self.open;
-        // An ended stream is replaced by the socket, polled for no event.
-        let bell = stop.map_or(supervisor.socket.as_fd(), StopRequest::bell);
-        let mut fds = [
-            PollFd::new(&supervisor.socket, PollFlags::IN),
-            PollFd::new(if out { stdout } else { &supervisor.socket }, events(out)),
-            PollFd::new(if err { stderr } else { &supervisor.socket }, events(err)),
-            PollFd::from_borrowed_fd(bell, events(stop.is_some())),
-        ];
-        match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
-            Ok(_) => {
-                let [over, out_ready, err_ready, _] = fds.map(|f| !f.revents().is_empty());
-                // The socket, in place of an ended stream, reports at any time that the supervisor
-                // is gone; there is nothing to read from it.
-                Some([over, out && out_ready, err && err_ready])
-            }
-            Err(Errno::INTR) => Some([false; 3]),
-            Err(_) => None,
-        }
-    }
-
-    fn read(&mut self, ready: [bool; 2], buffer: &mut [u8]) {
-        let Launched { stdout, stderr, .. } = &self.launched;
-        for (index, fd) in [stdout, stderr].into_iter().enumerate() {
-            let (Some(ready), Some(open)) = (ready.get(index), self.open.get_mut(index)) else {
-                continue;
+        let is_late = Instant::now() >= deadline;
+        if why.is_none() {
+            why = match () {
+                () if level == StopLevel::Now => Some(NoAnswer::Stopped),
+                () if attempt.written() > most as u64 => Some(NoAnswer::TooMuch(most)),
+                () if is_late => Some(NoAnswer::TimedOut),
+                () => continue,
             };
-            if !*ready || !*open {
-                continue;
-            }
-            match rustix::io::read(fd, &mut *buffer) {
-                Ok(0) => *open = false,
-                Ok(count) => {
-                    let new = buffer.get(..count).unwrap_or_default();
-                    if index == 1 {
-                        self.stderr.extend(new);
-                        let surplus = self.stderr.len().saturating_sub(STDERR);
-                        self.stderr.drain(..surplus);
-                    } else if self.wrong.is_none() {
-                        self.stdout.extend(new);
-                    }
-                }
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(_) => *open = false,
-            }
+            attempt.kill();
+        } else if is_late && is_abandoned {
+            break;
+        } else if is_late {
+            is_abandoned = true;
+            attempt.abandon();
+        } else {
+            continue;
         }
+        deadline = Instant::now() + SUPERVISOR_TIMEOUT;
     }
+    let timed_out = why == Some(NoAnswer::TimedOut);
+    (attempt.finish(pool, timed_out, &mut buffer), why)
+}
 
-    /// Passes on a stop request of another thread. Returns whether the program is being stopped.
-    fn obey(&mut self, stop: Option<&StopRequest>) -> bool {
-        let Some(stop) = stop.filter(|stop| stop.level() > self.stopped) else {
-            return false;
-        };
-        stop.silence();
-        self.stopped = stop.level();
-        if self.stopped < StopLevel::Now {
-            self.order(Order::Terminate(self.launched.supervisor.number));
-            return false;
+/// Waits for one of the attempt's descriptors, until the deadline or a request to stop.
+fn wait(attempt: &Attempt<'_>, deadline: Instant, stop: Option<&StopRequest>) -> [bool; 3] {
+    let mut fds = Vec::new();
+    attempt.watch(&mut fds);
+    fds.extend(stop.map(|stop| PollFd::from_borrowed_fd(stop.bell(), PollFlags::IN)));
+    let left = deadline.saturating_duration_since(Instant::now());
+    let polled = Timespec::try_from(left).map(|left| poll(&mut fds, Some(&left)));
+    match (polled, fds.as_slice()) {
+        (Ok(Ok(1..)), [socket, out, err, ..]) => {
+            [socket, out, err].map(|fd| !fd.revents().is_empty())
         }
-        if self.wrong.is_none() {
-            self.stop(NoAnswer::Stopped);
-        }
-        true
-    }
-
-    fn stop(&mut self, why: NoAnswer) {
-        self.order(Order::Kill(self.launched.supervisor.number));
-        self.wrong = Some(why);
-    }
-
-    fn order(&self, order: Order) {
-        let supervisor = &self.launched.supervisor;
-        // The program may have stopped it; then it would not read the order.
-        let _ = kill_process(supervisor.pid, Signal::CONT);
-        let _ = send_order(supervisor.socket.as_fd(), &order, &[]);
-    }
-
-    fn end(self, pool: &Pool, answer: Option<SupervisorAnswer>) -> Result<Vec<u8>, NoAnswer> {
-        let Talk {
-            launched:
-                Launched {
-                    supervisor,
-                    program,
-                    ..
-                },
-            stdout,
-            stderr,
-            wrong,
-            ..
-        } = self;
-        let outcome = match &answer {
-            Some(SupervisorAnswer::Ended(End {
-                timed_out: true, ..
-            })) => Err(NoAnswer::TimedOut),
-            Some(SupervisorAnswer::Ended(End { status: 0, .. })) => Ok(stdout),
-            Some(SupervisorAnswer::Ended(End { status, .. })) => {
-                let how = if *status < 0 {
-                    format!("was ended by signal {}", -status)
-                } else {
-                    format!("ended with exit code {status}")
-                };
-                Err(NoAnswer::Failed { how, stderr })
-            }
-            Some(SupervisorAnswer::Refused(errno)) => {
-                Err(NoAnswer::NotStarted(explain(*errno, &program.path).message))
-            }
-            Some(SupervisorAnswer::Unconfined(why, place)) => {
-                Err(NoAnswer::NotStarted(why.at(place)))
-            }
-            Some(SupervisorAnswer::Frozen) | None => Err(NoAnswer::Failed {
-                how: "killed its supervisor; what it had started was stopped".to_owned(),
-                stderr,
-            }),
-        };
-        match answer {
-            Some(
-                SupervisorAnswer::Ended(End { survivors: 0, .. })
-                | SupervisorAnswer::Refused(_)
-                | SupervisorAnswer::Unconfined(..),
-            ) => pool.give(supervisor),
-            Some(SupervisorAnswer::Ended(_)) => pool.dismiss(supervisor),
-            Some(SupervisorAnswer::Frozen) | None => {
-                pool.bury(supervisor);
-            }
-        }
-        wrong.map_or(outcome, Err)
+        _ => [false; 3],
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing here waits: the caller polls ([`Attempt::watch`]) and passes on what is ready
 //! ([`Attempt::ready`]).
 
-use super::capture::{Capture, Live, LogPlace, Output};
+use super::capture::{CAPTURE_LIMIT, Capture, Live, LogPlace, Output};
 use super::confine::Confine;
 use super::frame::{End, Order, Start, SupervisorAnswer, send_order};
 use super::input::memory;
@@ -77,6 +77,8 @@ pub struct AttemptResult {
     pub observed: Option<Observed>,
     /// Whether its program was started, as far as known.
     pub has_started: bool,
+    /// Its exit code, or the negative number of the signal that ended it, if known.
+    pub status: Option<i32>,
 }
 
 /// The buffer for reading, shared by all steps.
@@ -89,6 +91,8 @@ impl Default for Buffer {
     }
 }
 
+/// The code of a try whose supervisor was killed.
+pub(super) const SUPERVISOR_LOST: &str = "SUPERVISOR_LOST";
 /// The default capacity of a pipe (pipe(7)).
 const PIPE: usize = 64 * 1024;
 /// Limit for the capacity of a pipe, in bytes.
@@ -122,7 +126,12 @@ impl<'f> Attempt<'f> {
     /// # Errors
     /// Nothing can be started; the result is evidence as well.
     pub fn begin(pool: &Pool, what: &Try<'_, 'f>) -> Result<Self, Box<AttemptResult>> {
-        begin(pool, what)
+        begin(pool, what, CAPTURE_LIMIT)
+    }
+
+    /// Returns the number of bytes that it has written to its standard output so far.
+    pub(super) fn written(&self) -> u64 {
+        self.capture.written()
     }
 
     /// Adds three descriptors to those that are polled.
@@ -245,7 +254,7 @@ impl<'f> Attempt<'f> {
             })) => {
                 evidence.timed_out = timed_out || seen;
                 evidence.leaked = leaked;
-                tried.survivors = survivors;
+                (tried.survivors, tried.status) = (survivors, Some(status));
                 if status < 0 {
                     evidence.signal = Some(signal_name(-status));
                 } else {
@@ -273,8 +282,7 @@ impl<'f> Attempt<'f> {
                 evidence.leaked = pool.bury(self.supervisor);
                 evidence.timed_out = timed_out;
                 let message = "the supervisor of this step was killed, so how the step ended is not known; what it had started was stopped";
-                evidence.spawn_error =
-                    Some(program::refusal("SUPERVISOR_LOST", message.to_owned()));
+                evidence.spawn_error = Some(program::refusal(SUPERVISOR_LOST, message.to_owned()));
             }
         }
         tried
@@ -323,33 +331,6 @@ impl AttemptResult {
     }
 }
 
-/// The parameters of a start.
-pub(super) struct Launch<'a> {
-    pub root: &'a Root,
-    pub search: &'a SearchPath,
-    pub dir: &'a RepoPath,
-    pub argv: &'a [Word],
-    pub env: &'a BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Its standard input, if that is not empty.
-    pub input: Option<OwnedFd>,
-    /// The time limit in milliseconds.
-    pub limit_ms: u64,
-    /// Whether it is observed.
-    pub observe: bool,
-    /// What the step may access, if it is confined.
-    pub confine: Option<&'a Confine>,
-}
-
-/// A supervisor with its start order sent, and the pipes of the output.
-pub(super) struct Launched {
-    pub program: Program,
-    pub supervisor: Supervisor,
-    pub stdout: OwnedFd,
-    pub stderr: OwnedFd,
-    /// The file for the observed effects of the step, if it is observed.
-    pub observed: Option<OwnedFd>,
-}
-
 /// Reads the observed effects of a step.
 fn observed(file: OwnedFd, is_lost: bool) -> Observed {
     let mut text = Vec::new();
@@ -362,75 +343,30 @@ fn observed(file: OwnedFd, is_lost: bool) -> Observed {
     observed.unwrap_or_else(|| Observed::nothing(Gap::Lost))
 }
 
-fn begin<'f>(pool: &Pool, what: &Try<'_, 'f>) -> Result<Attempt<'f>, Box<AttemptResult>> {
+/// Finds the program and gives it to a supervisor. `keep` is how many bytes of the beginning and of
+/// the end of each stream are kept.
+pub(super) fn begin<'f>(
+    pool: &Pool,
+    what: &Try<'_, 'f>,
+    keep: usize,
+) -> Result<Attempt<'f>, Box<AttemptResult>> {
     let input = what.input.map(memory).transpose().map_err(|error| {
         let error = program::failure("its input could not be prepared", &error);
         Box::new(AttemptResult::refused(error, None))
     })?;
-    let Launched {
-        program,
-        supervisor,
-        stdout,
-        stderr,
-        observed,
-    } = launch(
-        pool,
-        &Launch {
-            root: what.root,
-            search: what.search,
-            dir: what.dir,
-            argv: what.argv,
-            env: what.env,
-            input,
-            limit_ms: what.limit_ms,
-            observe: what.observe,
-            confine: what.confine,
-        },
-    )?;
-    let readers = [
-        Reader::new(Stream::Out, stdout),
-        Reader::new(Stream::Err, stderr),
-    ];
-    let scan = what
-        .formats
-        .filter(|formats| formats.reads())
-        .map(Scan::expecting);
-    let capture = Capture::new(
-        what.log.clone(),
-        what.max_output,
-        what.secrets,
-        what.live.clone(),
-        scan,
-    );
-    Ok(Attempt {
-        program,
-        supervisor,
-        readers,
-        capture,
-        answer: None,
-        observed,
-    })
-}
-
-/// Finds the program and gives it to a supervisor.
-pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<AttemptResult>> {
     let word = what.argv.first().map_or(&b""[..], Word::as_bytes);
     let (program, dir) = program::resolve(what.root, what.search, what.dir, word)
         .map_err(|e| Box::new(AttemptResult::refused(e, None)))?;
+    let root = what.root.path().as_os_str().as_bytes();
+    let sealed = what.confine.and_then(Confine::sealed);
     let start = Start {
         program: program.name.clone(),
         argv: what.argv.iter().map(|w| w.as_bytes().to_vec()).collect(),
         env: what.env.clone().into_iter().collect(),
-        input: what.input.is_some(),
-        observe: what
-            .observe
-            .then(|| what.root.path().as_os_str().as_bytes().to_vec()),
+        input: input.is_some(),
+        observe: what.observe.then(|| root.to_vec()),
         confine: what.confine.map_or(0, Confine::bits),
-        sealed: what
-            .confine
-            .and_then(Confine::sealed)
-            .cloned()
-            .map(Box::new),
+        sealed: sealed.cloned().map(Box::new),
         limit_ms: what.limit_ms,
         grace_ms: GRACE_MS,
         keep_capabilities: pool.keep_capabilities,
@@ -443,39 +379,46 @@ pub(super) fn launch(pool: &Pool, what: &Launch<'_>) -> Result<Launched, Box<Att
     };
     let (stdout, child_out) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
     let (stderr, child_err) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| own(e.into()))?;
-    let observed = if what.observe {
-        Some(memory(&[]).map_err(own)?)
-    } else {
-        None
-    };
+    let observed = what.observe.then(|| memory(&[])).transpose().map_err(own)?;
+    let scan = what.formats.filter(|formats| formats.reads());
+    let mut order = Order::Start(0, start);
+    let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
+    fds.extend(input.as_ref().map(OwnedFd::as_fd));
+    fds.extend(observed.as_ref().map(OwnedFd::as_fd));
+    fds.extend(what.confine.into_iter().flat_map(Confine::fds));
     // An idle supervisor may have been killed from outside. Nothing has been started then, so
     // another one may start the step.
-    let mut last = io::Error::from(io::ErrorKind::BrokenPipe);
-    let mut order = Order::Start(0, start);
-    for _ in 0..3 {
+    let mut tries = 0..3;
+    let supervisor = loop {
         let supervisor = pool.take().map_err(own)?;
         if let Order::Start(number, start) = &mut order {
             (*number, start.secret) = (supervisor.number, supervisor.secret);
         }
-        let mut fds = vec![dir.as_fd(), child_out.as_fd(), child_err.as_fd()];
-        fds.extend(what.input.as_ref().map(OwnedFd::as_fd));
-        fds.extend(observed.as_ref().map(OwnedFd::as_fd));
-        fds.extend(what.confine.into_iter().flat_map(Confine::fds));
+        tries.next();
         match send_order(supervisor.socket.as_fd(), &order, &fds) {
-            Ok(()) => {
-                return Ok(Launched {
-                    program,
-                    supervisor,
-                    stdout,
-                    stderr,
-                    observed,
-                });
+            Ok(()) => break supervisor,
+            Err(error) => {
+                pool.bury(supervisor);
+                if tries.is_empty() {
+                    return Err(own(error));
+                }
             }
-            Err(error) => last = error,
         }
-        pool.bury(supervisor);
-    }
-    Err(own(last))
+    };
+    Ok(Attempt {
+        program,
+        supervisor,
+        readers: [(Stream::Out, stdout), (Stream::Err, stderr)].map(Reader::new),
+        capture: Capture::new(
+            what.log.clone(),
+            (what.max_output, keep),
+            what.secrets,
+            what.live.clone(),
+            scan.map(Scan::expecting),
+        ),
+        answer: None,
+        observed,
+    })
 }
 
 struct Reader {
@@ -485,7 +428,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(stream: Stream, fd: OwnedFd) -> Self {
+    fn new((stream, fd): (Stream, OwnedFd)) -> Self {
         Self {
             stream,
             fd: Some(fd),

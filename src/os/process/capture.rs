@@ -15,7 +15,7 @@ use vplan_check::output::reader::Stream;
 use vplan_check::reading::Reading;
 
 /// Limit for the kept beginning of a stream, and for its end, in bytes of memory each.
-pub(crate) const CAPTURE_LIMIT: usize = 64 * 1024;
+pub const CAPTURE_LIMIT: usize = 64 * 1024;
 
 /// Limit of the last output in a live view, in bytes.
 const LIVE: usize = 512;
@@ -135,11 +135,11 @@ pub(super) struct Output {
 }
 
 impl<'a> Capture<'a> {
-    /// Makes a sink that stores at most `limit` bytes in the log. `scan` reads everything,
-    /// including the part that is cut off.
+    /// Makes a sink that stores at most `limit` bytes in the log, and `keep` bytes of each end of a
+    /// stream. `scan` reads everything, including the part that is cut off.
     pub(super) fn new(
         place: Option<LogPlace<'a>>,
-        limit: u64,
+        (limit, keep): (u64, usize),
         secrets: &Secrets,
         live: Option<Arc<Live>>,
         scan: Option<Scan>,
@@ -155,12 +155,17 @@ impl<'a> Capture<'a> {
             error: None,
         };
         Self {
-            out: RetainedOutput::new(secrets),
-            err: RetainedOutput::new(secrets),
+            out: RetainedOutput::new(secrets, keep),
+            err: RetainedOutput::new(secrets, keep),
             log,
             live,
             scan,
         }
+    }
+
+    /// Returns the number of bytes that were read from standard output.
+    pub(super) fn written(&self) -> u64 {
+        self.out.ends.total
     }
 
     /// Adds bytes that were read from a stream.
@@ -218,44 +223,51 @@ struct RetainedOutput {
 }
 
 impl RetainedOutput {
-    fn new(secrets: &Secrets) -> Self {
+    fn new(secrets: &Secrets, keep: usize) -> Self {
         let masker = (!secrets.is_empty()).then(|| (Masker::new(secrets), Vec::new()));
         Self {
-            ends: Ends::default(),
+            ends: Ends::new(keep),
             masker,
         }
     }
 }
 
 /// The beginning and the end of a stream.
-#[derive(Default)]
 struct Ends {
+    /// How many bytes of each end are kept.
+    keep: usize,
     head: Vec<u8>,
     tail: Vec<u8>,
     total: u64,
 }
 
 impl Ends {
+    fn new(keep: usize) -> Self {
+        Self {
+            keep,
+            head: Vec::new(),
+            tail: Vec::new(),
+            total: 0,
+        }
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let (first, rest) = bytes.split_at(
-            bytes
-                .len()
-                .min(CAPTURE_LIMIT - self.head.len().min(CAPTURE_LIMIT)),
-        );
+        let room = self.keep.saturating_sub(self.head.len());
+        let (first, rest) = bytes.split_at(bytes.len().min(room));
         self.head.extend_from_slice(first);
-        if rest.len() >= CAPTURE_LIMIT {
+        if rest.len() >= self.keep {
             self.tail.clear();
-        } else if self.tail.len() + rest.len() > 2 * CAPTURE_LIMIT {
-            // Rare: the tail is moved once for each 64 KiB.
-            let extra = self.tail.len().saturating_sub(CAPTURE_LIMIT);
+        } else if self.tail.len() + rest.len() > 2 * self.keep {
+            // Rare: the tail is moved once for each `keep` bytes.
+            let extra = self.tail.len().saturating_sub(self.keep);
             self.tail.drain(..extra);
         }
-        self.tail.extend_from_slice(last(rest, CAPTURE_LIMIT));
+        self.tail.extend_from_slice(last(rest, self.keep));
     }
 
     fn finish(mut self) -> Captured {
-        let extra = self.tail.len().saturating_sub(CAPTURE_LIMIT);
+        let extra = self.tail.len().saturating_sub(self.keep);
         self.tail.drain(..extra);
         Captured {
             head: Word::new(self.head),
@@ -381,7 +393,7 @@ mod tests {
             folder: folder.as_fd(),
             name: "a.1.log".to_owned(),
         };
-        let mut capture = Capture::new(Some(place), limit, secrets, None, None);
+        let mut capture = Capture::new(Some(place), (limit, CAPTURE_LIMIT), secrets, None, None);
         pieces
             .iter()
             .for_each(|(stream, bytes)| capture.push(*stream, bytes));
@@ -455,7 +467,7 @@ mod tests {
             folder: folder.as_fd(),
             name: "a.1.log".to_owned(),
         };
-        let mut capture = Capture::new(Some(place), 1_000, &secrets, None, None);
+        let mut capture = Capture::new(Some(place), (1_000, CAPTURE_LIMIT), &secrets, None, None);
         capture.push(Stream::Out, b"text");
         let output = capture.finish();
         assert!(output.error.is_some());
@@ -493,7 +505,7 @@ mod tests {
 
         #[test]
         fn output_head_tail_exact(pieces in prop::collection::vec((any::<u8>(), 0_usize..150_000), 0..8)) {
-            let mut ends = Ends::default();
+            let mut ends = Ends::new(CAPTURE_LIMIT);
             let mut all = Vec::new();
             for (byte, length) in pieces {
                 let piece: Vec<u8> = (0..length).map(|i| byte.wrapping_add((i % 251) as u8)).collect();

@@ -324,12 +324,11 @@ fn came_back(
     CameBack {
         tried: AttemptResult {
             evidence,
-            program: None,
             logged: logged && log_error.is_none(),
             log_error,
             survivors,
-            observed: None,
             has_started,
+            ..AttemptResult::default()
         },
         confined,
         inputs,
