@@ -12,8 +12,8 @@ use rustix::cmsg_space;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ pub(super) struct End {
 }
 
 /// Returns a frame with its length.
-fn encoded(content: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(super) fn encoded(content: &impl Serialize) -> io::Result<Vec<u8>> {
     let content = postcard::to_allocvec(content).map_err(io::Error::other)?;
     let length = u32::try_from(content.len()).map_err(io::Error::other)?;
     Ok([&length.to_le_bytes(), content.as_slice()].concat())
@@ -132,7 +132,7 @@ fn decoded<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
 const FDS: usize = 7;
 
 /// Sends a whole frame; the descriptors ride on its first byte.
-fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send(socket: BorrowedFd<'_>, frame: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FDS))];
     let mut left = frame;
     let mut first = true;
@@ -166,6 +166,11 @@ pub(super) fn send_order(
 }
 
 /// Sends an answer.
+/// Makes two connected sockets, which programs do not inherit.
+pub(super) fn pair(kind: SocketType) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+}
+
 pub(super) fn send_reply(socket: BorrowedFd<'_>, reply: Reply) -> io::Result<()> {
     send(socket, &encoded(&reply)?, &[])
 }
@@ -214,7 +219,7 @@ impl Inbox {
         Ok(got > 0)
     }
 
-    fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let frame = self.bytes.split_first_chunk().and_then(|(length, rest)| {
             let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
             rest.get(..length)
@@ -253,7 +258,6 @@ impl Inbox {
 mod tests {
     use super::super::confine::Stage;
     use super::*;
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     #[test]
     fn orders_and_descriptors_arrive_whole_and_in_order() {

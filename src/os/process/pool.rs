@@ -1,6 +1,6 @@
 //! Manages the pool of supervisors, and handles steps whose supervisor has died.
 
-use super::frame::{Inbox, Reply, Secret, SupervisorAnswer};
+use super::frame::{Inbox, Reply, Secret, SupervisorAnswer, pair};
 use super::supervise::ARGUMENT;
 use super::sys;
 use super::tree::{self, Groups};
@@ -8,8 +8,9 @@ use crate::parallel::locked;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use rustix::net::SocketType;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -102,10 +103,7 @@ impl Pool {
     pub(super) fn take(&self) -> io::Result<Supervisor> {
         let mut supervisor = self.ready()?;
         supervisor.number += 1;
-        rustix::rand::getrandom(
-            &mut supervisor.secret,
-            rustix::rand::GetRandomFlags::empty(),
-        )?;
+        getrandom(&mut supervisor.secret, GetRandomFlags::empty())?;
         Ok(supervisor)
     }
 
@@ -158,12 +156,7 @@ impl Pool {
     }
 
     fn start(&self) -> io::Result<Supervisor> {
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) = pair(SocketType::STREAM)?;
         let mut command = Command::new(&self.executable);
         // Its environment is empty: a step can read that of its parent.
         command.arg0("vplan-supervisor").arg(ARGUMENT).env_clear();
@@ -339,10 +332,11 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
     loop {
         let (mut left, mut moved) = (false, false);
         let mut groups = Groups::new();
+        let is_one = |pid: &Pid| supervisors.contains(&pid.as_raw_pid());
         for pid in tree::own_children()
             .into_iter()
             .rev()
-            .filter(|pid| !supervisors.contains(&pid.as_raw_pid()))
+            .filter(|pid| !is_one(pid))
         {
             let Some(orphan) = tree::orphan(pid, session) else {
                 continue;
@@ -350,9 +344,7 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
             left = true;
             groups.kill(orphan.group);
             if orphan.dead {
-                let Ok(Some((_, status))) =
-                    rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)
-                else {
+                let Ok(Some((_, status))) = waitpid(Some(pid), WaitOptions::NOHANG) else {
                     continue;
                 };
                 moved = true;
@@ -383,13 +375,7 @@ mod tests {
 
     /// Makes a supervisor at its second start, with the test as its other end.
     fn played() -> (Supervisor, OwnedFd) {
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap();
+        let (ours, theirs) = pair(SocketType::STREAM).unwrap();
         let child = Command::new("true").spawn().unwrap();
         let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
         let secret = [5; 16];

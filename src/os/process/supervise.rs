@@ -10,7 +10,7 @@
 
 use super::confine::{Confine, Unconfined};
 use super::frame::{
-    End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, send_reply, send_socket,
+    End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, pair, send_reply, send_socket,
 };
 use super::observe::{self, Observer};
 use super::sealed::{self, NotStarted, SealedStep};
@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketType;
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, kill_process};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
@@ -151,11 +151,8 @@ impl Time {
 
     /// Whether the limit was so long ago.
     fn is_over(&self, by: Duration) -> bool {
-        self.frozen.is_none()
-            && self
-                .limit
-                .checked_add(by)
-                .is_some_and(|at| at <= Instant::now())
+        let at = self.limit.checked_add(by);
+        self.frozen.is_none() && at.is_some_and(|at| at <= Instant::now())
     }
 }
 
@@ -182,12 +179,7 @@ impl Supervisor {
         };
         let _ = rustix::process::setrlimit(Resource::Core, none);
         // The first socket was reachable by others for a moment; this one never was.
-        let (socket, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (socket, theirs) = pair(SocketType::STREAM)?;
         send_socket(first.as_fd(), theirs.as_fd())?;
         let inbox = Inbox::new(16 * 1024);
         Ok(Self {
@@ -204,14 +196,12 @@ impl Supervisor {
 
     fn answer(&self, answer: SupervisorAnswer) -> io::Result<()> {
         let (number, secret) = self.last;
-        send_reply(
-            self.socket.as_fd(),
-            Reply {
-                number,
-                secret,
-                answer,
-            },
-        )
+        let reply = Reply {
+            number,
+            secret,
+            answer,
+        };
+        send_reply(self.socket.as_fd(), reply)
     }
 
     /// Refuses to serve while another process than vplan's own tracer traces it, and takes from
@@ -245,18 +235,13 @@ impl Supervisor {
                         ) else {
                             return Err(io::ErrorKind::InvalidData.into());
                         };
-                        let stdin = if start.input {
-                            self.inbox.next_fd()
-                        } else {
-                            None
+                        let mut next_if = |is_sent| match is_sent {
+                            true => self.inbox.next_fd(),
+                            false => None,
                         };
-                        let seen = if start.observe.is_some() {
-                            self.inbox.next_fd()
-                        } else {
-                            None
-                        };
-                        let next = || self.inbox.next_fd();
-                        let confine = Confine::of_order(start.confine, next);
+                        let stdin = next_if(start.input);
+                        let seen = next_if(start.observe.is_some());
+                        let confine = Confine::of_order(start.confine, || next_if(true));
                         let confine = match &start.sealed {
                             Some(files) => confine.with_only((**files).clone()),
                             None => confine,
@@ -469,15 +454,11 @@ impl Supervisor {
             } else if !all {
                 Some(Duration::ZERO)
             } else {
-                let ended = running
-                    .ended
-                    .filter(|_| !running.terminated && running.frozen.is_empty());
+                let ended =
+                    (running.ended).filter(|_| !running.terminated && running.frozen.is_empty());
                 let ended =
                     ended.map(|(_, at)| LEAK_GRACE.saturating_sub(at.elapsed()).max(MILLISECOND));
-                [ended, self.until_time(running)]
-                    .into_iter()
-                    .flatten()
-                    .min()
+                ended.into_iter().chain(self.until_time(running)).min()
             };
             self.wait(running, timeout)?;
         }
@@ -511,10 +492,8 @@ impl Supervisor {
         } else {
             time.limit.checked_add(time.grace)?
         };
-        Some(
-            next.saturating_duration_since(Instant::now())
-                .max(MILLISECOND),
-        )
+        let left = next.saturating_duration_since(Instant::now());
+        Some(left.max(MILLISECOND))
     }
 
     /// Waits for something: a child's end, an order, a trapped call.
@@ -528,10 +507,9 @@ impl Supervisor {
         let nothing = PollFlags::empty();
         // An orphan's socket stays readable. A descriptor that is not waited for is replaced by the
         // children, polled for no event.
-        let order = if self.orphaned {
-            PollFd::new(&self.children, nothing)
-        } else {
-            PollFd::new(&self.socket, PollFlags::IN)
+        let order = match self.orphaned {
+            true => PollFd::new(&self.children, nothing),
+            false => PollFd::new(&self.socket, PollFlags::IN),
         };
         let listener = running.observer.as_ref().and_then(Observer::listener);
         let trapped = match listener {
@@ -605,12 +583,8 @@ impl Supervisor {
                 running.terminated = true;
                 self.due = None;
                 running.frozen.clear();
-                tree::walk(
-                    &tree::own_children(),
-                    Do::Terminate,
-                    |_| true,
-                    &mut BTreeSet::new(),
-                );
+                let children = tree::own_children();
+                tree::walk(&children, Do::Terminate, |_| true, &mut BTreeSet::new());
             }
             Order::Kill(n) if *n == number => {
                 if !running.killed {
@@ -627,13 +601,9 @@ impl Supervisor {
                     }
                     self.due = None;
                     for _ in 0..1_000 {
-                        if tree::walk(
-                            &tree::own_children(),
-                            Do::Freeze,
-                            |_| true,
-                            &mut running.frozen,
-                        ) == 0
-                        {
+                        let children = tree::own_children();
+                        let frozen = &mut running.frozen;
+                        if tree::walk(&children, Do::Freeze, |_| true, frozen) == 0 {
                             break;
                         }
                     }
@@ -646,12 +616,9 @@ impl Supervisor {
                     self.due = time.limit.checked_add(STOP_TIMEOUT);
                 }
                 let frozen = std::mem::take(&mut running.frozen);
-                tree::walk(
-                    &tree::own_children(),
-                    Do::Thaw,
-                    |seen| frozen.contains(seen),
-                    &mut BTreeSet::new(),
-                );
+                let is_frozen = |seen: &ProcessIdentity| frozen.contains(seen);
+                let children = tree::own_children();
+                tree::walk(&children, Do::Thaw, is_frozen, &mut BTreeSet::new());
                 running.progress = Instant::now();
             }
             // An order about a step that has ended. A second start cannot arrive: vplan waits for
@@ -752,7 +719,7 @@ impl FirstProcess {
     fn spawn(self, confine: Option<Confine>) -> io::Result<Pid> {
         let mut command = self.command()?;
         if let Some(confine) = confine {
-            confine.begin_with(&mut command);
+            confine.try_with(&mut command, || Ok(()));
         }
         start(command)
     }
@@ -777,26 +744,19 @@ impl FirstProcess {
         if self.order.sealed.is_none() {
             rustix::process::fchdir(&self.dir)?;
         }
-        let (name, words) = self
-            .order
-            .argv
-            .split_first()
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let argv = self.order.argv.split_first();
+        let (name, words) = argv.ok_or(io::ErrorKind::InvalidInput)?;
         let stdin = match self.stdin {
             Some(stdin) => stdin,
             None => File::open("/dev/null")?.into(),
         };
+        let env = self.order.env.iter();
         let mut command = Command::new(OsStr::from_bytes(&self.order.program));
         command
             .arg0(OsStr::from_bytes(name))
             .args(words.iter().map(|w| OsStr::from_bytes(w)))
             .env_clear()
-            .envs(
-                self.order
-                    .env
-                    .iter()
-                    .map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))),
-            )
+            .envs(env.map(|(n, v)| (OsStr::from_bytes(n), OsStr::from_bytes(v))))
             .stdin(stdin)
             .stdout(self.stdout)
             .stderr(self.stderr)

@@ -13,6 +13,7 @@ mod not_started;
 mod root;
 
 use super::confine::{Confine, Stage, Unconfined};
+use super::frame::pair;
 use super::observe::{self, Handed, Observer};
 use super::sealed_files::SealedFiles;
 use super::sys;
@@ -21,7 +22,7 @@ pub(super) use not_started::NotStarted;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketType;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::io;
 use std::path::Path;
@@ -69,13 +70,7 @@ pub(super) fn start(
     (observer, empty): (Option<&mut Observer>, &mut Option<OwnedFd>),
     begin: impl FnOnce(Confine) -> io::Result<Pid> + Send,
 ) -> Result<SealedStep, NotStarted> {
-    let (messages, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(io::Error::from)?;
+    let (messages, theirs) = pair(SocketType::SEQPACKET)?;
     let is_seen = observer.is_some();
     let enter = || {
         let entered = confine.separate(empty).map_err(Unconfined::to_error);

@@ -2,6 +2,7 @@
 
 use super::message::Message;
 use crate::process::confine::Unconfined;
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
@@ -29,6 +30,12 @@ impl NotStarted {
 impl From<io::Error> for NotStarted {
     fn from(error: io::Error) -> Self {
         Self { error, place: None }
+    }
+}
+
+impl From<Errno> for NotStarted {
+    fn from(error: Errno) -> Self {
+        io::Error::from(error).into()
     }
 }
 
