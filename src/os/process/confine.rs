@@ -100,75 +100,47 @@ pub struct Confine {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize,
 )]
-#[error("{}: {}", .stage.words(), .stage.why(&io::Error::from_raw_os_error(*.error)))]
+#[error("{}: {}", .stage.name(), .stage.why(&io::Error::from_raw_os_error(*.error)))]
 pub struct Unconfined {
     pub(super) stage: Stage,
     pub(super) error: i32,
 }
 
-/// A stage of confining.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum Stage {
-    /// A user namespace is entered.
-    User,
-    /// New namespaces for mounts, processes, communication and the host's name.
-    Namespaces,
-    /// A new network namespace.
-    Network,
-    /// The loopback of that is set up.
-    Loopback,
-    /// The first process of its namespaces.
-    Init,
-    /// Building its root of files.
-    Root,
-    /// It starts in its folder.
-    Directory,
-    /// The capabilities of root are taken.
-    Capabilities,
-    /// It cannot gain capabilities by executing a program.
-    NoNewPrivileges,
-    /// Landlock's rules.
-    Rules,
-    /// The filter of system calls.
-    Filter,
+vplan_base::words! {
+    /// A stage of confining, named by what is wrong when it fails.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    Stage {
+        /// A user namespace is entered.
+        User = "it could not enter a user namespace",
+        /// New namespaces for mounts, processes, communication and the host's name.
+        Namespaces = "it could not be given namespaces of its own",
+        /// A new network namespace.
+        Network = "it could not be given a network of its own",
+        /// The loopback of that is set up.
+        Loopback = "the loopback of its network could not be set up",
+        /// The first process of its namespaces.
+        Init = "the first process of its namespaces ended",
+        /// Building its root of files.
+        Root = "its files could not be put together",
+        /// It starts in its folder.
+        Directory = "its folder could not be entered",
+        /// The capabilities of root are taken.
+        Capabilities = "its capabilities could not be taken",
+        /// It cannot gain capabilities by executing a program.
+        NoNewPrivileges = "it could not be kept from new privileges",
+        /// Landlock's rules.
+        Rules = "Landlock's rules could not be applied",
+        /// The filter of system calls.
+        Filter = "its system calls could not be filtered",
+    }
 }
 
 impl Stage {
-    pub(super) const ALL: [Stage; 11] = [
-        Stage::User,
-        Stage::Namespaces,
-        Stage::Network,
-        Stage::Loopback,
-        Stage::Init,
-        Stage::Root,
-        Stage::Directory,
-        Stage::Capabilities,
-        Stage::NoNewPrivileges,
-        Stage::Rules,
-        Stage::Filter,
-    ];
-
     /// Returns the system's error, with its usual cause.
     fn why(self, error: &io::Error) -> String {
         match self {
             Stage::User | Stage::Namespaces | Stage::Network => namespace::hint(error),
             _ => error.to_string(),
-        }
-    }
-
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Stage::User => "it could not enter a user namespace",
-            Stage::Namespaces => "it could not be given namespaces of its own",
-            Stage::Init => "the first process of its namespaces ended",
-            Stage::Root => "its files could not be put together",
-            Stage::Directory => "its folder could not be entered",
-            Stage::Network => "it could not be given a network of its own",
-            Stage::Loopback => "the loopback of its network could not be set up",
-            Stage::Capabilities => "its capabilities could not be taken",
-            Stage::NoNewPrivileges => "it could not be kept from new privileges",
-            Stage::Rules => "Landlock's rules could not be applied",
-            Stage::Filter => "its system calls could not be filtered",
         }
     }
 }
@@ -197,7 +169,7 @@ impl Unconfined {
             return self.to_string();
         }
         let error = io::Error::from_raw_os_error(self.error);
-        let (stage, place) = (self.stage.words(), visible_path(place));
+        let (stage, place) = (self.stage.name(), visible_path(place));
         format!("{stage}: `{place}`: {error}")
     }
 
@@ -226,11 +198,7 @@ impl Confine {
     pub fn new(held: &[Guarantee]) -> io::Result<Self> {
         let has = |one| held.contains(&one);
         let (files, scopes) = ruled(held);
-        let rules = if files | scopes == 0 {
-            None
-        } else {
-            Some(sys::landlock_rules(files, scopes)?)
-        };
+        let rules = (files | scopes != 0).then(|| sys::landlock_rules(files, scopes));
         let user = if has(Guarantee::NetworkLoopback) || has(Guarantee::Absence) {
             namespace::user_namespace().map_err(io::Error::other)?
         } else {
@@ -238,7 +206,7 @@ impl Confine {
         };
         let user = user.map(|user| user.try_clone_to_owned()).transpose()?;
         Ok(Self {
-            rules,
+            rules: rules.transpose()?,
             user,
             ..Self::holding(held.to_vec())
         })
@@ -345,11 +313,6 @@ impl Confine {
         fds.map(|fd| fd.as_fd())
     }
 
-    /// Has a command start confined. The error of its start may be one of [`Unconfined::of_error`].
-    pub(super) fn begin_with(self, command: &mut Command) {
-        self.try_with(command, || Ok(()));
-    }
-
     /// Whether a thread of a process can be confined in this way.
     pub(super) fn fits_thread(&self) -> bool {
         let mut held = self.held.iter();
@@ -357,7 +320,7 @@ impl Confine {
     }
 
     /// Has a process that a command starts confine itself and do something, before it becomes the
-    /// program.
+    /// program. The error of its start may be one of [`Unconfined::of_error`].
     pub(super) fn try_with(
         self,
         command: &mut Command,
@@ -518,22 +481,11 @@ fn bit(one: Guarantee) -> u16 {
 /// Files that do not exist for a sealed step need no rule against reading.
 fn ruled(held: &[Guarantee]) -> (u64, u64) {
     let has = |one| held.contains(&one);
-    let changes = if has(Guarantee::OnlyDeclared) {
-        CHANGE
-    } else {
-        0
-    };
-    let reads = if has(Guarantee::DeclaredReads) && !has(Guarantee::Absence) {
-        EXECUTE | READ_FILE | READ_DIR
-    } else {
-        0
-    };
-    let scopes = if has(Guarantee::NoTampering) {
-        SCOPES
-    } else {
-        0
-    };
-    (changes | reads, scopes)
+    let only = |held: bool, rights: u64| if held { rights } else { 0 };
+    let changes = only(has(Guarantee::OnlyDeclared), CHANGE);
+    let is_read = has(Guarantee::DeclaredReads) && !has(Guarantee::Absence);
+    let reads = only(is_read, EXECUTE | READ_FILE | READ_DIR);
+    (changes | reads, only(has(Guarantee::NoTampering), SCOPES))
 }
 
 /// Takes from this thread all capabilities but [`KEPT`], also those that a program of root would get
@@ -588,13 +540,9 @@ const SCHEDULE: [Numbers; 4] = [[142, 118], [144, 119], [203, 122], [314, 274]];
 /// for a single one: setpriority, ioprio_set.
 const PRIORITY: [(Numbers, u32); 2] = [([141, 140], 0), ([251, 30], 1)];
 
-fn own(numbers: Numbers) -> u32 {
-    let [x86, arm] = numbers;
-    if cfg!(target_arch = "x86_64") {
-        x86
-    } else {
-        arm
-    }
+fn own([x86, arm]: Numbers) -> u32 {
+    let is_x86 = cfg!(target_arch = "x86_64");
+    if is_x86 { x86 } else { arm }
 }
 
 /// Returns the filter for these guarantees. It refuses calls of another architecture, whose

@@ -376,35 +376,34 @@ const OF_WORKING_DIRECTORY: c_int = -100;
 /// Makes a mount read only, and programs in it without privileges of their own; with those below it or
 /// not.
 pub(super) fn set_read_only(at: &Path, with_below: bool) -> io::Result<()> {
-    let attributes = MountAttributes {
-        set: READ_ONLY | NO_PRIVILEGES,
-        ..MountAttributes::default()
-    };
-    set_mount(at, with_below, &attributes)
+    set_mount(at, with_below, READ_ONLY | NO_PRIVILEGES, 0)
 }
 
 /// Makes a read-only mount writable again, without lifting its other restrictions.
 pub(super) fn set_writable(at: &Path) -> io::Result<()> {
-    let attributes = MountAttributes {
-        taken: READ_ONLY,
-        ..MountAttributes::default()
-    };
-    set_mount(at, false, &attributes)
+    set_mount(at, false, 0, READ_ONLY)
 }
 
-fn set_mount(at: &Path, with_below: bool, attributes: &MountAttributes) -> io::Result<()> {
-    let path = CString::new(at.as_os_str().as_bytes())?;
+fn set_mount(at: &Path, with_below: bool, set: u64, taken: u64) -> io::Result<()> {
+    let text = CString::new(at.as_os_str().as_bytes())?;
     let flags = if with_below { RECURSIVE } else { 0 };
+    let attributes = MountAttributes {
+        set,
+        taken,
+        ..MountAttributes::default()
+    };
+    let (path, attributes) = (text.as_ptr(), &raw const attributes);
+    let size = size_of::<MountAttributes>();
     // SAFETY: the path ends with a zero, the structure is the one that the call reads, and both live as
     // long as it.
     let done = unsafe {
         syscall(
             MOUNT_SETATTR,
             OF_WORKING_DIRECTORY,
-            path.as_ptr(),
+            path,
             flags,
-            std::ptr::from_ref(attributes),
-            size_of::<MountAttributes>(),
+            attributes,
+            size,
         )
     };
     checked(done).map(drop)
@@ -493,23 +492,12 @@ const CONTINUE: u32 = 1;
 /// for trapped calls. If the system supports it, only SIGKILL interrupts a received call, and a
 /// waiting thread wakes on the CPU that answered.
 pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
-    let install = |flags: c_long| -> io::Result<OwnedFd> {
-        let program = FilterProgram {
-            length: u16::try_from(filter.len()).unwrap_or(0),
-            instructions: filter.as_ptr(),
-        };
-        // SAFETY: the program and its instructions are laid out as the kernel expects, live as long
-        // as the call, and are only read.
-        let fd = unsafe { syscall(SECCOMP, SET_MODE_FILTER, flags, &raw const program) };
-        let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
-        let fd = fd.ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the descriptor is new and has no other owner.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-    };
-    let listener = match install(NEW_LISTENER | WAIT_KILLABLE_RECV) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => install(NEW_LISTENER),
+    let listener = match install(filter, NEW_LISTENER | WAIT_KILLABLE_RECV) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => install(filter, NEW_LISTENER),
         installed => installed,
     }?;
+    // SAFETY: the descriptor is new and has no other owner.
+    let listener = unsafe { OwnedFd::from_raw_fd(listener) };
     // SAFETY: the request takes a number. It changes only how the listener wakes; older kernels
     // refuse it.
     let _ = unsafe {
@@ -523,14 +511,17 @@ pub(super) fn trap_calls(filter: &[Instruction]) -> io::Result<OwnedFd> {
 
 /// Installs a filter of system calls for this thread and what it starts. It needs `no_new_privs`.
 pub(super) fn filter_calls(filter: &[Instruction]) -> io::Result<()> {
+    install(filter, 0).map(drop)
+}
+
+fn install(filter: &[Instruction], flags: c_long) -> io::Result<c_int> {
     let program = FilterProgram {
         length: u16::try_from(filter.len()).unwrap_or(0),
         instructions: filter.as_ptr(),
     };
     // SAFETY: the program and its instructions are laid out as the kernel expects, live as long as
     // the call, and are only read.
-    let done = unsafe { syscall(SECCOMP, SET_MODE_FILTER, 0 as c_long, &raw const program) };
-    checked(done).map(drop)
+    checked(unsafe { syscall(SECCOMP, SET_MODE_FILTER, flags, &raw const program) })
 }
 
 fn checked(result: c_long) -> io::Result<c_int> {
@@ -575,16 +566,10 @@ pub(super) fn landlock_rules(files: u64, scopes: u64) -> io::Result<OwnedFd> {
         network: 0,
         scopes,
     };
+    let (handled, size) = (&raw const handled, size_of::<Handled>());
     // SAFETY: the structure has the layout that the call reads, and lives as long. An older system
     // accepts a longer one whose rest is zero.
-    let fd = unsafe {
-        syscall(
-            CREATE_RULESET,
-            &raw const handled,
-            size_of::<Handled>(),
-            0 as c_long,
-        )
-    };
+    let fd = unsafe { syscall(CREATE_RULESET, handled, size, 0 as c_long) };
     // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(checked(fd)?) })
 }

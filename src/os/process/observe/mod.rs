@@ -85,8 +85,6 @@ fn root_of(process: &str) -> Option<RootOf> {
 
 /// The observed request of a trapped call.
 enum SeenCall {
-    Nothing,
-    Gap(fn(Word) -> Gap),
     Opened(Looked, OFlags),
     /// A program, and the files that the system opens for it.
     Executed(Vec<Looked>),
@@ -99,9 +97,9 @@ enum SeenCall {
     Bound(Vec<u8>),
 }
 
-/// Why a call could not be examined.
+/// Why a call shows nothing.
 enum Unseen {
-    /// It will fail, or it concerns something without a name.
+    /// It will fail, it concerns something without a name, or it has no effect.
     Nothing,
     Gap(fn(Word) -> Gap),
 }
@@ -352,78 +350,53 @@ impl Observer {
         name
     }
 
-    fn see(&mut self, trapped: &Trapped, asked: CallArguments) -> SeenCall {
+    fn see(&mut self, trapped: &Trapped, asked: CallArguments) -> Result<SeenCall, Unseen> {
         let pid = trapped.pid;
         if self.starter == Some(pid) {
-            return SeenCall::Nothing;
+            return Err(Unseen::Nothing);
         }
         let is_start = matches!(asked, CallArguments::Execute(_));
         if self.first.is_some() {
             let first = if is_start { self.first.take() } else { None };
-            return first.map_or(SeenCall::Nothing, |path| {
-                SeenCall::Executed(executed(&self.view, path, b"/"))
-            });
+            let first = first.ok_or(Unseen::Nothing)?;
+            return Ok(SeenCall::Executed(executed(&self.view, first, b"/")));
         }
         self.is_wary |= asked == CallArguments::Root;
         if self.is_wary || is_start {
             let root = root_of(&pid.to_string());
             if root.is_none() {
-                return SeenCall::Gap(Gap::Unreadable);
+                return Err(Unseen::Gap(Gap::Unreadable));
             }
             if root != self.own_root {
                 self.is_wary = true;
-                return SeenCall::Gap(Gap::OtherRoot);
+                return Err(Unseen::Gap(Gap::OtherRoot));
             }
         }
-        match seen(&self.view, pid, asked) {
-            Ok(seen) => seen,
-            Err(Unseen::Nothing) => SeenCall::Nothing,
-            Err(Unseen::Gap(gap)) => SeenCall::Gap(gap),
-        }
+        seen(&self.view, pid, asked)
     }
 
-    fn note(&mut self, seen: SeenCall, program: &Word) {
+    fn note(&mut self, seen: Result<SeenCall, Unseen>, program: &Word) {
         let noted = &mut self.noted;
         match seen {
-            SeenCall::Nothing => {}
-            SeenCall::Gap(gap) => noted.gap(gap(program.clone())),
-            SeenCall::Opened(looked, flags) => {
-                noted.links(&looked, program);
-                noted.opened(&looked, flags, program);
-            }
-            SeenCall::Executed(all) => {
+            Err(Unseen::Nothing) => {}
+            Err(Unseen::Gap(gap)) => noted.gap(gap(program.clone())),
+            Ok(SeenCall::Opened(looked, flags)) => noted.opened(&looked, flags, program),
+            Ok(SeenCall::Executed(all)) => {
                 for looked in &all {
-                    noted.links(looked, program);
                     noted.opened(looked, OFlags::RDONLY, program);
                 }
             }
-            SeenCall::Sought(looked) => {
-                noted.links(&looked, program);
-                noted.sought(&looked, program);
-            }
-            SeenCall::LinkRead(looked) => {
-                noted.links(&looked, program);
-                noted.link_read(&looked, program);
-            }
-            SeenCall::Made(looked, is_folder) => {
-                noted.links(&looked, program);
-                noted.made(&looked, is_folder, program);
-            }
-            SeenCall::Changed(looked) => {
-                noted.links(&looked, program);
-                noted.changed(&looked, program);
-            }
-            SeenCall::Named(from, to, stays) => {
-                noted.links(&from, program);
-                noted.links(&to, program);
-                noted.named(&from, &to, stays, program);
-            }
-            SeenCall::Connected(peers) => {
+            Ok(SeenCall::Sought(looked)) => noted.sought(&looked, program),
+            Ok(SeenCall::LinkRead(looked)) => noted.link_read(&looked, program),
+            Ok(SeenCall::Made(looked, is_folder)) => noted.made(&looked, is_folder, program),
+            Ok(SeenCall::Changed(looked)) => noted.changed(&looked, program),
+            Ok(SeenCall::Named(from, to, stays)) => noted.named(&from, &to, stays, program),
+            Ok(SeenCall::Connected(peers)) => {
                 for (peer, is_there) in peers {
                     noted.connected(peer, is_there, program);
                 }
             }
-            SeenCall::Bound(name) => noted.bound(&name),
+            Ok(SeenCall::Bound(name)) => noted.bound(&name),
         }
     }
 
@@ -486,27 +459,24 @@ fn seen(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen>
         CallArguments::Link(from, follow, to) => {
             SeenCall::Named(file(from, follow)?, file(to, false)?, true)
         }
-        CallArguments::Connect(at) => SeenCall::Connected(
-            name(pid, at)?
-                .map(|n| peer(view, pid, n))
-                .into_iter()
-                .flatten()
-                .collect(),
-        ),
+        CallArguments::Connect(at) => {
+            let peer = name(pid, at)?.and_then(|name| peer(view, pid, name));
+            SeenCall::Connected(peer.into_iter().collect())
+        }
         CallArguments::Bind(at) => match name(pid, at)? {
             Some(Name::Path(path)) => {
                 let path = absolute(view, pid, None, &path)?;
                 SeenCall::Made(view.look(&path, false).ok_or(Unseen::Nothing)?, false)
             }
             Some(Name::Abstract(name)) => SeenCall::Bound(name),
-            Some(Name::Address(_)) | None => SeenCall::Nothing,
+            Some(Name::Address(_)) | None => return Err(Unseen::Nothing),
         },
         CallArguments::Send(address, count) => {
             SeenCall::Connected(receivers(view, pid, address, count)?)
         }
-        CallArguments::Ring => SeenCall::Gap(Gap::IoUring),
-        CallArguments::Root => SeenCall::Nothing,
-        CallArguments::Other => SeenCall::Gap(Gap::OtherCalls),
+        CallArguments::Ring => return Err(Unseen::Gap(Gap::IoUring)),
+        CallArguments::Root => return Err(Unseen::Nothing),
+        CallArguments::Other => return Err(Unseen::Gap(Gap::OtherCalls)),
     })
 }
 
@@ -546,12 +516,7 @@ fn path(view: &View, pid: u32, at: PathAt) -> Result<Vec<u8>, Unseen> {
     let text = text(pid, at.address)?;
     match at.folder {
         Some(fd) if text.is_empty() && at.may_be_empty => {
-            let path = format!("/proc/{pid}/fd/{fd}").into_bytes();
-            if view.is_other() {
-                behind_proc(pid, path)
-            } else {
-                Ok(path)
-            }
+            behind_proc(view, pid, format!("/proc/{pid}/fd/{fd}").into_bytes())
         }
         None if text.is_empty() && at.may_be_empty => absolute(view, pid, None, b"."),
         _ if text.is_empty() => Err(Unseen::Nothing),
@@ -561,17 +526,10 @@ fn path(view: &View, pid: u32, at: PathAt) -> Result<Vec<u8>, Unseen> {
 
 fn absolute(view: &View, pid: u32, folder: Option<i32>, path: &[u8]) -> Result<Vec<u8>, Unseen> {
     if path.first() == Some(&b'/') {
-        let path = of_process(pid, path);
-        return if view.is_other() {
-            behind_proc(pid, path)
-        } else {
-            Ok(path)
-        };
+        return behind_proc(view, pid, of_process(pid, path));
     }
-    let base = match folder {
-        None => link(format!("/proc/{pid}/cwd").as_bytes())?,
-        Some(fd) => link(format!("/proc/{pid}/fd/{fd}").as_bytes())?,
-    };
+    let base = folder.map_or("cwd".to_owned(), |fd| format!("fd/{fd}"));
+    let base = link(format!("/proc/{pid}/{base}").as_bytes())?;
     if base.starts_with(b"(unreachable)") {
         return Err(Unseen::Gap(Gap::OtherRoot));
     }
@@ -590,9 +548,9 @@ fn join(base: &[u8], path: &[u8]) -> Vec<u8> {
 
 /// Replaces a path in this process's own `/proc` by its target, for a step with another `/proc`.
 /// Paths with process numbers of that one are not resolved.
-fn behind_proc(pid: u32, path: Vec<u8>) -> Result<Vec<u8>, Unseen> {
+fn behind_proc(view: &View, pid: u32, path: Vec<u8>) -> Result<Vec<u8>, Unseen> {
     let own = format!("/proc/{pid}");
-    let Some(below) = path.strip_prefix(b"/proc/") else {
+    let Some(below) = path.strip_prefix(b"/proc/").filter(|_| view.is_other()) else {
         return Ok(path);
     };
     let mut parts = below.split(|byte| *byte == b'/').skip(1);
@@ -674,12 +632,8 @@ fn read(pid: u32, address: u64, into: &mut [u8]) -> Result<usize, Unseen> {
 }
 
 fn read_exact(pid: u32, address: u64, into: &mut [u8]) -> Result<(), Unseen> {
-    let length = read(pid, address, into)?;
-    if length == into.len() {
-        Ok(())
-    } else {
-        Err(Unseen::Nothing)
-    }
+    let is_all = read(pid, address, into)? == into.len();
+    is_all.then_some(()).ok_or(Unseen::Nothing)
 }
 
 /// Reads the name of a socket.
@@ -716,13 +670,8 @@ fn receivers(view: &View, pid: u32, address: u64, count: u64) -> Result<Vec<(Pee
         let [start, length] = [head.first_chunk(), head.last_chunk()]
             .map(|half| half.map_or(0, |half| u64::from_ne_bytes(*half)));
         if start != 0 && length & u64::from(u32::MAX) != 0 {
-            let name = name(
-                pid,
-                NameAt {
-                    address: start,
-                    length,
-                },
-            )?;
+            let address = start;
+            let name = name(pid, NameAt { address, length })?;
             found.extend(name.and_then(|name| peer(view, pid, name)));
         }
     }

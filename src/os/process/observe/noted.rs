@@ -18,16 +18,8 @@ const SHARED: &[u8] = b"/dev/shm/";
 
 /// Sockets of services that log a line, or resolve the name of a user or a host, for a program:
 /// they read and write nothing for it.
-const HARMLESS: [&[u8]; 8] = [
-    b"/dev/log",
-    b"/run/nscd/",
-    b"/run/systemd/journal/",
-    b"/run/systemd/resolve/",
-    b"/run/systemd/userdb/",
-    b"/run/unscd/",
-    b"/var/run/nscd/",
-    b"/var/lib/sss/pipes/",
-];
+const HARMLESS: &str = "/dev/log /run/nscd/ /run/systemd/journal/ /run/systemd/resolve/ \
+                        /run/systemd/userdb/ /run/unscd/ /var/run/nscd/ /var/lib/sss/pipes/";
 
 /// Whether a file is at a path or below it.
 fn is_in(path: &[u8], folder: &[u8]) -> bool {
@@ -68,13 +60,8 @@ impl Noted {
 
     /// Whether the step has written a file, or made a folder above it.
     pub(super) fn is_own(&self, path: &[u8]) -> bool {
-        let is_written = |uses: &Uses| uses.written;
-        if self
-            .observed
-            .files
-            .get(&self.place(path))
-            .is_some_and(is_written)
-        {
+        let known = self.observed.files.get(&self.place(path));
+        if known.is_some_and(|uses| uses.written) {
             return true;
         }
         let mut above = path;
@@ -121,7 +108,7 @@ impl Noted {
     }
 
     /// Notes the links that were followed, which were read.
-    pub(super) fn links(&mut self, looked: &Looked, program: &Word) {
+    fn links(&mut self, looked: &Looked, program: &Word) {
         for link in &looked.links {
             self.read(link, program);
         }
@@ -129,6 +116,7 @@ impl Noted {
 
     /// Notes that the program searched for a file.
     pub(super) fn sought(&mut self, looked: &Looked, program: &Word) {
+        self.links(looked, program);
         if self.is_own(&looked.path) {
             return;
         }
@@ -141,6 +129,7 @@ impl Noted {
 
     /// Notes that a link was read for its target.
     pub(super) fn link_read(&mut self, looked: &Looked, program: &Word) {
+        self.links(looked, program);
         if looked.found == FileKind::Link {
             self.read(&looked.path, program);
         } else {
@@ -150,6 +139,7 @@ impl Noted {
 
     /// Notes that a file was opened.
     pub(super) fn opened(&mut self, looked: &Looked, flags: OFlags, program: &Word) {
+        self.links(looked, program);
         let path = &looked.path;
         let mode = flags & OFlags::RWMODE;
         let makes = flags.contains(OFlags::CREATE);
@@ -179,6 +169,7 @@ impl Noted {
 
     /// Notes that a folder was to be made, or anything else; it is not if something is there.
     pub(super) fn made(&mut self, looked: &Looked, is_folder: bool, program: &Word) {
+        self.links(looked, program);
         if looked.found != FileKind::Nothing {
             return self.sought(looked, program);
         }
@@ -192,6 +183,7 @@ impl Noted {
 
     /// Notes that a file was to be changed or removed.
     pub(super) fn changed(&mut self, looked: &Looked, program: &Word) {
+        self.links(looked, program);
         if looked.found.is_there() {
             self.written(&looked.path, program);
         } else {
@@ -202,6 +194,8 @@ impl Noted {
     /// Notes that a file got another name, or a second one if it `stays`. Its content can be read
     /// there, so it counts as read.
     pub(super) fn named(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
+        self.links(from, program);
+        self.links(to, program);
         if !from.found.is_there() || to.found == FileKind::NoFolder {
             self.sought(from, program);
             return self.sought(to, program);
@@ -229,10 +223,11 @@ impl Noted {
         let is_strange = match &peer {
             Peer::Socket(path) => {
                 let path = path.as_bytes();
-                let is_harmless = |known: &&[u8]| {
-                    path == *known || (known.ends_with(b"/") && path.starts_with(known))
+                let is_harmless = |known: &str| {
+                    path == known.as_bytes()
+                        || (known.ends_with('/') && path.starts_with(known.as_bytes()))
                 };
-                !self.is_own(path) && !HARMLESS.iter().any(is_harmless)
+                !self.is_own(path) && !HARMLESS.split(' ').any(is_harmless)
             }
             Peer::Abstract(name) => !self.bound.contains(name.as_bytes()),
             Peer::Address(_) => false,
