@@ -69,11 +69,8 @@ impl Environment {
             name != b"PATH"
                 && (grants.inherit || (lists.pass.holds(name) && lists.guard(name).is_none()))
         };
-        let passed = caller
-            .iter()
-            .filter(|(name, _)| passes(name))
-            .map(|(n, v)| (n.clone(), v.clone()))
-            .collect();
+        let passed = caller.iter().filter(|(name, _)| passes(name));
+        let passed = passed.map(|(n, v)| (n.clone(), v.clone())).collect();
         let search = SearchPath::new(root, caller.get(&b"PATH"[..]).map(Vec::as_slice));
         Self {
             caller,
@@ -87,11 +84,8 @@ impl Environment {
     /// Takes the variables of this process.
     #[must_use]
     pub fn of_this_process(root: &Root, grants: Grants) -> Self {
-        Self::new(
-            root,
-            std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec())),
-            grants,
-        )
+        let own = std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec()));
+        Self::new(root, own, grants)
     }
 
     /// Returns the directories that are searched for programs.
@@ -121,7 +115,54 @@ impl Environment {
     /// `env`, then PATH.
     #[must_use]
     pub fn of_step(&self, root: &Root, request: EnvironmentRequest<'_>) -> StepEnvironment {
-        self.make(root, request)
+        let EnvironmentRequest {
+            pass_env,
+            env,
+            tool_path,
+        } = request;
+        let mut variables = self.passed.clone();
+        let inherited = self.passed.iter().filter(|_| self.grants.inherit);
+        let inherited = inherited.filter(|(name, _)| self.lists.secret.holds(name));
+        let mut secrets: Vec<_> = inherited.map(|(_, value)| value.clone()).collect();
+        let mut withheld = Vec::new();
+        let mut let_through = BTreeSet::new();
+        let asks = |name: &[u8]| {
+            let mut asked = pass_env.iter();
+            name != b"PATH" && asked.any(|pattern| matches(pattern.as_bytes(), name))
+        };
+        for (name, value) in self.caller.iter().filter(|(name, _)| asks(name)) {
+            let granted = std::str::from_utf8(name).is_ok_and(|n| self.grants.names.contains(n));
+            match self.lists.guard(name) {
+                Some(why) if !granted && !self.grants.inherit => {
+                    let shown = visible(name);
+                    withheld.push(Withheld {
+                        reason: format!("`{shown}` {why}: `--grant-env {shown}` lets it through"),
+                        name: shown,
+                    });
+                }
+                guarded => {
+                    if granted || guarded.is_some() {
+                        secrets.push(value.clone());
+                    }
+                    variables.insert(name.clone(), value.clone());
+                    let_through.insert(name.clone());
+                }
+            }
+        }
+        let own = env.get("PATH");
+        let own = own.map(|path| SearchPath::new(root, Some(path.as_bytes())));
+        let search = own.as_ref().unwrap_or(&self.search);
+        let search = search.with_tools(root, tool_path);
+        let env = env.iter();
+        variables.extend(env.map(|(n, v)| (n.clone().into_bytes(), v.as_bytes().to_vec())));
+        variables.insert(b"PATH".to_vec(), search.to_value());
+        StepEnvironment {
+            variables,
+            search,
+            secrets: Secrets::new(secrets),
+            let_through,
+            withheld,
+        }
     }
 
     /// Returns why the grants of a step keep it on this machine, if they do.
@@ -173,7 +214,7 @@ impl Environment {
     /// Makes a service's environment: the allow-list, then its own variables, then PATH.
     #[must_use]
     pub fn of_service(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
-        self.make(root, plain(&[], written))
+        self.of_step(root, plain(&[], written))
     }
 
     /// Makes a judge's environment: the allow-list, everything that the operator grants by name,
@@ -181,74 +222,7 @@ impl Environment {
     #[must_use]
     pub fn of_judge(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
         let granted: Vec<String> = self.grants.names.iter().cloned().collect();
-        self.make(root, plain(&granted, written))
-    }
-
-    fn make(&self, root: &Root, request: EnvironmentRequest<'_>) -> StepEnvironment {
-        let EnvironmentRequest {
-            pass_env,
-            env,
-            tool_path,
-        } = request;
-        let mut variables = self.passed.clone();
-        let mut withheld = Vec::new();
-        let mut secrets = Vec::new();
-        let mut let_through = BTreeSet::new();
-        if self.grants.inherit {
-            secrets.extend(
-                self.passed
-                    .iter()
-                    .filter(|(n, _)| self.lists.secret.holds(n))
-                    .map(|(_, v)| v.clone()),
-            );
-        }
-        let asks = |name: &[u8]| {
-            pass_env
-                .iter()
-                .any(|pattern| matches(pattern.as_bytes(), name))
-        };
-        for (name, value) in self
-            .caller
-            .iter()
-            .filter(|(n, _)| n.as_slice() != b"PATH" && asks(n))
-        {
-            let granted = std::str::from_utf8(name).is_ok_and(|n| self.grants.names.contains(n));
-            match self.lists.guard(name) {
-                Some(why) if !granted && !self.grants.inherit => {
-                    let shown = visible(name);
-                    withheld.push(Withheld {
-                        reason: format!("`{shown}` {why}: `--grant-env {shown}` lets it through"),
-                        name: shown,
-                    });
-                }
-                guarded => {
-                    if granted || guarded.is_some() {
-                        secrets.push(value.clone());
-                    }
-                    variables.insert(name.clone(), value.clone());
-                    let_through.insert(name.clone());
-                }
-            }
-        }
-        let own = env
-            .get("PATH")
-            .map(|path| SearchPath::new(root, Some(path.as_bytes())));
-        let search = own
-            .as_ref()
-            .unwrap_or(&self.search)
-            .with_tools(root, tool_path);
-        variables.extend(
-            env.iter()
-                .map(|(n, v)| (n.clone().into_bytes(), v.as_bytes().to_vec())),
-        );
-        variables.insert(b"PATH".to_vec(), search.to_value());
-        StepEnvironment {
-            variables,
-            search,
-            secrets: Secrets::new(secrets),
-            let_through,
-            withheld,
-        }
+        self.of_step(root, plain(&granted, written))
     }
 }
 
@@ -287,11 +261,8 @@ impl Lists {
         let mut lists = Self::default();
         lists.secret.any_case = true;
         let mut list = &mut lists.pass;
-        for line in text
-            .lines()
-            .map(str::trim)
-            .filter(|l| !l.is_empty() && !l.starts_with('#'))
-        {
+        let lines = text.lines().map(str::trim);
+        for line in lines.filter(|l| !l.is_empty() && !l.starts_with('#')) {
             match line {
                 "[pass]" => list = &mut lists.pass,
                 "[secret]" => list = &mut lists.secret,
@@ -360,7 +331,7 @@ mod tests {
             .iter()
             .map(|(n, v)| ((*n).to_owned(), Word::from(*v)))
             .collect();
-        environment.make(&root, plain(&asked, &written))
+        environment.of_step(&root, plain(&asked, &written))
     }
 
     fn names(of: &StepEnvironment) -> Vec<String> {

@@ -114,19 +114,14 @@ impl Outside {
         search: &SearchPath,
         request: &OutsideRequest<'_>,
     ) -> Result<Arc<Places>, String> {
-        let word = request.program;
-        let word = word.map_or(&b""[..], Word::as_bytes);
-        let (inside, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) = search
-            .folders()
-            .iter()
-            .partition(|folder| folder.starts_with(&self.root));
-        let of_usual: Sought = (
-            elsewhere.iter().copied().cloned().collect(),
-            request.reads.to_vec(),
-            None,
-        );
-        let mut of_all = of_usual.clone();
-        of_all.2 = Some(word.to_vec());
+        let word = request.program.map_or(&b""[..], Word::as_bytes);
+        let folders = search.folders().iter();
+        let (inside, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            folders.partition(|folder| folder.starts_with(&self.root));
+        let folders: Vec<PathBuf> = elsewhere.iter().copied().cloned().collect();
+        let reads = request.reads.to_vec();
+        let of_all: Sought = (folders.clone(), reads.clone(), Some(word.to_vec()));
+        let of_usual = (folders, reads, None);
         let is_elsewhere = inside.is_empty() && !word.contains(&b'/');
         let all = |ways: &mut Ways| {
             let usual = self.remember(ways, of_usual, |ways| {
@@ -244,12 +239,9 @@ impl Outside {
     /// Returns the folders of programs on a path, with the folders that belong to these programs.
     #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
-        let (mut places, folders) = (Places::default(), search.folders().iter());
-        self.add_folders(
-            &mut places,
-            &mut Ways::default(),
-            &folders.collect::<Vec<_>>(),
-        );
+        let (mut places, mut ways) = (Places::default(), Ways::default());
+        let folders: Vec<&PathBuf> = search.folders().iter().collect();
+        self.add_folders(&mut places, &mut ways, &folders);
         places.toolchains
     }
 
@@ -260,18 +252,13 @@ impl Outside {
             return;
         }
         self.around(folder, into);
-        let is_at_home = |path: &Path| {
-            self.home
-                .as_ref()
-                .is_some_and(|home| path.starts_with(home))
-        };
+        let home = self.home.as_ref();
         let parent = folder.parent().filter(|parent| {
             let is_top = parent.parent().and_then(Path::parent).is_none();
-            !is_top && !is_at_home(parent) && !self.kept_within(parent)
+            let is_at_home = home.is_some_and(|home| parent.starts_with(home));
+            !is_top && !is_at_home && !self.kept_within(parent)
         });
-        if let Some(parent) = parent {
-            into.insert(parent.to_owned());
-        }
+        into.extend(parent.map(Path::to_owned));
     }
 
     /// Whether the repository or HOME is this place, or in it.
@@ -322,23 +309,15 @@ impl Outside {
         let Ok(path) = self.path_of(named)?.canonicalize() else {
             return Ok(None);
         };
-        if self
-            .home
-            .as_ref()
-            .is_some_and(|home| home.starts_with(&path))
-        {
-            let named = visible(named);
-            return Err(format!(
-                "`reads \"{named}\"` holds all of HOME: name what is in it"
-            ));
-        }
-        if path.starts_with(&self.root) || self.root.starts_with(&path) {
-            return Err(format!(
-                "`reads \"{}\"` is for what is outside of the repository: name what is in it with `inputs`",
-                visible(named)
-            ));
-        }
-        Ok(Some(path))
+        let home = self.home.as_ref();
+        let why = if home.is_some_and(|home| home.starts_with(&path)) {
+            "holds all of HOME: name what is in it"
+        } else if path.starts_with(&self.root) || self.root.starts_with(&path) {
+            "is for what is outside of the repository: name what is in it with `inputs`"
+        } else {
+            return Ok(Some(path));
+        };
+        Err(format!("`reads \"{}\"` {why}", visible(named)))
     }
 }
 
@@ -396,9 +375,8 @@ impl Ways {
 
     /// Whether one led through a folder.
     fn lead_through(&self, folder: &Path) -> bool {
-        self.seen
-            .keys()
-            .any(|path| Path::new(path).starts_with(folder))
+        let mut seen = self.seen.keys();
+        seen.any(|path| Path::new(path).starts_with(folder))
     }
 
     fn at(&mut self, path: &Path) -> Option<PathPart> {

@@ -10,6 +10,8 @@ use rustix::fs::{
 use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::path::Arg;
 use std::ops::Range;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Buffer size for listing a directory, in bytes.
 const LISTED: usize = 32 << 10;
@@ -147,6 +149,19 @@ pub fn openat2(
 
 pub fn flock(file: impl AsFd, operation: FlockOperation) -> Result<()> {
     retry_on_intr(|| rustix::fs::flock(file.as_fd(), operation))
+}
+
+/// Locks a file or folder for this process alone, and waits for others within a time; returns
+/// whether it is locked.
+pub fn flock_within(file: impl AsFd, limit: Duration) -> Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => sleep(Duration::from_millis(5)),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            locked => return locked.map(|()| true),
+        }
+    }
 }
 
 pub fn fsync(file: impl AsFd) -> Result<()> {

@@ -90,12 +90,8 @@ pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
 /// # Errors
 /// The reason why it is not supported.
 pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String> {
-    let paths = [root, state]
-        .into_iter()
-        .chain(kept.iter().map(PathBuf::as_path));
-    let words: Vec<OsString> = std::iter::once(TRY.into())
-        .chain(paths.map(|path| path.as_os_str().to_owned()))
-        .collect();
+    let mut words: Vec<OsString> = vec![TRY.into(), root.into(), state.into()];
+    words.extend(kept.iter().map(OsString::from));
     match own_program::run(&words, LIMIT) {
         Ok(tried) if tried.exit == Some(0) => Ok(()),
         Ok(tried) => Err(visible(tried.stderr.trim_ascii())),
@@ -161,23 +157,18 @@ impl View {
             std::fs::set_permissions(&upper, root.metadata()?.permissions())?;
             let real = open(root)?;
             let here = std::env::current_dir()?;
-            let under: Vec<(&PathBuf, OwnedFd)> = kept
-                .iter()
-                .map(|path| Ok((path, open(path)?)))
-                .collect::<io::Result<_>>()?;
+            let under = kept.iter().map(|path| Ok((path, open(path)?)));
+            let under: Vec<(&PathBuf, OwnedFd)> = under.collect::<io::Result<_>>()?;
             let (upper, work) = (open(&upper)?, open(&work)?);
-            let options = format!(
-                "lowerdir={},upperdir={},workdir={},userxattr",
-                of(&real),
-                of(&upper),
-                of(&work)
-            );
+            let [lower, over, own] = [&real, &upper, &work].map(of);
+            let options = format!("lowerdir={lower},upperdir={over},workdir={own},userxattr");
+            let options = CString::new(options)?;
             mount(
                 "vplan",
                 root,
                 "overlay",
                 MountFlags::empty(),
-                CString::new(options)?.as_c_str(),
+                options.as_c_str(),
             )?;
             // Only the overlay may be written, never the repository itself.
             if stat(root)?.st_dev == fstat(&real)?.st_dev {
@@ -256,14 +247,14 @@ impl View {
 /// is ignored for a repository that is not on an overlay.
 #[must_use]
 pub fn is_inside(root: &Path) -> bool {
-    variable().is_some_and(|(_, dir)| is_tree_of(root, &dir) || files::is_overlay(root))
+    places().is_some_and(|(_, dir)| is_tree_of(root, &dir) || files::is_overlay(root))
 }
 
 /// Returns the repository that the work tree at `root` was checked out from, if this process runs
 /// in such a checkout. `state`: vplan's state directory, which holds every checkout.
 #[must_use]
 pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
-    let (real, dir) = variable()?;
+    let (real, dir) = places()?;
     let state = std::path::absolute(state).ok()?;
     let is_ours = dir.parent() == Some(&*state.join(FOLDER)) && is_tree_of(root, &dir);
     is_ours.then(|| std::fs::read_link(real).ok()).flatten()
@@ -273,13 +264,18 @@ pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
 /// in, and the folder of the view, which is removed at its end.
 #[must_use]
 pub fn places() -> Option<(PathBuf, PathBuf)> {
-    variable()
+    let value = std::env::var_os(VARIABLE)?;
+    let value = value.as_bytes();
+    let (fd, dir) = value.split_at_checked(value.iter().position(|b| *b == b':')?)?;
+    let fd: u32 = std::str::from_utf8(fd).ok()?.parse().ok()?;
+    let dir = OsStr::from_bytes(dir.get(1..)?);
+    Some((format!("/proc/self/fd/{fd}").into(), PathBuf::from(dir)))
 }
 
 /// Whether this process is to work in a checkout.
 #[must_use]
 pub fn has_checkout() -> bool {
-    variable().is_some_and(|(_, dir)| dir.join(TREE).is_dir())
+    places().is_some_and(|(_, dir)| dir.join(TREE).is_dir())
 }
 
 /// Enters the folder of the checkout that is the working directory's counterpart, if this process is
@@ -288,7 +284,7 @@ pub fn has_checkout() -> bool {
 /// # Errors
 /// Errors of the system.
 pub fn enter_checkout() -> io::Result<()> {
-    if let Some((real, dir)) = variable()
+    if let Some((real, dir)) = places()
         && let Ok(below) = std::env::current_dir()?.strip_prefix(std::fs::read_link(real)?)
     {
         let here = dir.join(TREE).join(below);
@@ -306,7 +302,7 @@ fn is_tree_of(root: &Path, dir: &Path) -> bool {
 /// If this process runs in a view, removes its written files, as the last step. `state`: vplan's
 /// state directory.
 pub fn leave(state: &Path) {
-    if let Some((_, dir)) = variable()
+    if let Some((_, dir)) = places()
         && dir.parent() == Some(&*state.join(FOLDER))
     {
         let _ = remove(&dir);
@@ -318,7 +314,7 @@ pub fn leave(state: &Path) {
 #[must_use]
 pub fn outside(path: &Path) -> PathBuf {
     let real = || {
-        let (real, dir) = variable()?;
+        let (real, dir) = places()?;
         let home = std::fs::read_link(&real).ok()?;
         // In an overlay the descriptor alone leads to the repository itself.
         let (root, real) = match dir.join(TREE).canonicalize() {
@@ -334,25 +330,12 @@ pub fn outside(path: &Path) -> PathBuf {
     real().unwrap_or_else(|| path.to_owned())
 }
 
-/// Parses the variable: the path of the repository itself, and the folder of written files.
-fn variable() -> Option<(PathBuf, PathBuf)> {
-    let value = std::env::var_os(VARIABLE)?;
-    let value = value.as_bytes();
-    let (fd, dir) = value.split_at_checked(value.iter().position(|b| *b == b':')?)?;
-    let fd: u32 = std::str::from_utf8(fd).ok()?.parse().ok()?;
-    Some((
-        PathBuf::from(format!("/proc/self/fd/{fd}")),
-        PathBuf::from(OsStr::from_bytes(dir.get(1..)?)),
-    ))
-}
-
 /// Makes the folder of a view in vplan's state. Returns it with its lock.
 fn folder(state: &Path) -> Result<(PathBuf, OwnedFd), ViewError> {
     let views = state.join(FOLDER);
     let made = files::make_folders(&views).and_then(|()| Scratch::below(&views, VIEWS));
-    Ok(made
-        .map_err(|e| ViewError::refused("no folder for it", e))?
-        .keep())
+    let made = made.map_err(|e| ViewError::refused("no folder for it", e))?;
+    Ok(made.keep())
 }
 
 /// The path of an open file, which needs no quotes among mount options.

@@ -456,12 +456,6 @@ impl DirectoryNames {
     }
 }
 
-/// Formats a path for messages.
-#[must_use]
-pub fn shown(path: &Path) -> String {
-    vplan_base::word::visible_path(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

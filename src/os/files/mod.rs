@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Component, Path};
 use std::time::UNIX_EPOCH;
 use vplan_base::path::RepoPath;
 
@@ -55,13 +55,10 @@ fn plain(folder: impl AsFd, path: &Path) -> io::Result<(File, u64)> {
     let file = File::from(open(folder, path, flags)?);
     let about = file.metadata()?;
     if about.is_file() {
-        Ok((file, about.len()))
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no regular file",
-        ))
+        return Ok((file, about.len()));
     }
+    let error = io::ErrorKind::InvalidInput;
+    Err(io::Error::new(error, "no regular file"))
 }
 
 /// Writes a file atomically: readers get all of it or none. Creates the directories above it.
@@ -78,15 +75,11 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Errors of the system.
 pub fn make_folders(path: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> = path
-        .ancestors()
-        .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
-        .collect();
+    let is_missing = |p: &&Path| !p.as_os_str().is_empty() && !p.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
     std::fs::create_dir_all(path)?;
-    missing
-        .into_iter()
-        .filter_map(|path| atomic_file::parent(path).ok())
-        .try_for_each(sync_folder)
+    let mut above = missing.into_iter().flat_map(atomic_file::parent);
+    above.try_for_each(sync_folder)
 }
 
 /// Syncs the names in a directory, so that they survive a loss of power, if its file system
@@ -126,10 +119,8 @@ pub fn may_publish(path: &Path, is_own: impl FnOnce(&[u8]) -> bool) -> io::Resul
     if !kind.is_file() || about.len() == 0 {
         return Ok(());
     }
-    match path
-        .canonicalize()
-        .and_then(|path| read_plain(&path, LARGEST))
-    {
+    let real = path.canonicalize();
+    match real.and_then(|path| read_plain(&path, LARGEST)) {
         Ok(content) if is_own(&content) => Ok(()),
         _ => refuse("it is there, and this option has not written it"),
     }
@@ -216,28 +207,23 @@ fn room_for(size: u64) -> Vec<u8> {
 /// Whether this is a regular file (through symlinks) with an executable bit.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    let found = path.metadata();
+    found.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
 /// Whether a folder of PATH may lead into a repository: now, or through `/proc` (where each process
 /// finds its own working directory), or through a folder that does not exist yet.
 #[must_use]
 pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
-    let known = folder
-        .ancestors()
+    let mut around = folder.ancestors();
+    let known = around
         .find_map(|above| Some((above.canonicalize().ok()?, folder.strip_prefix(above).ok()?)));
     let inside = known.is_some_and(|(real, rest)| {
-        real.join(rest).starts_with(root)
-            || rest
-                .components()
-                .any(|c| c == std::path::Component::ParentDir)
+        let mut parts = rest.components();
+        real.join(rest).starts_with(root) || parts.any(|c| c == Component::ParentDir)
     });
-    inside
-        || ["/proc", "/dev/fd"]
-            .iter()
-            .any(|own| folder.starts_with(own))
-        || folder.starts_with(root)
+    let mut own = [Path::new("/proc"), Path::new("/dev/fd"), root].into_iter();
+    inside || own.any(|own| folder.starts_with(own))
 }
 
 /// Whether this process may write a file, or replace it.
@@ -250,12 +236,8 @@ pub fn is_writable(path: &Path) -> bool {
 /// Lists the names in a directory, sorted; empty if it cannot be read.
 #[must_use]
 pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
-    let mut names: Vec<_> = std::fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.file_name())
-        .collect();
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|e| e.file_name()).collect();
     names.sort();
     names
 }
@@ -284,9 +266,8 @@ pub fn walk(root: &Path, dir: &RepoPath) -> io::Result<Vec<RepoPath>> {
             if name == ".git" || ours {
                 continue;
             }
-            let path = dir
-                .join(name.as_bytes())
-                .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            let path = dir.join(name.as_bytes());
+            let path = path.map_err(|_| io::ErrorKind::InvalidData)?;
             if entry.file_type()?.is_dir() {
                 open.push(path)
             } else {

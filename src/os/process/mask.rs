@@ -40,11 +40,8 @@ impl Secrets {
             .filter_map(|value| std::str::from_utf8(value).ok());
         let spelled = |text: &str| {
             let json = vplan_base::canon::to_canonical(&text);
-            let json = json
-                .strip_prefix('"')
-                .and_then(|j| j.strip_suffix('"'))
-                .unwrap_or_default()
-                .to_owned();
+            let json = json.strip_prefix('"').and_then(|j| j.strip_suffix('"'));
+            let json = json.unwrap_or_default().to_owned();
             [json, vplan_check::output::kit::xml::escaped(text)]
         };
         let spelled: Vec<Vec<u8>> = texts.flat_map(spelled).map(String::into_bytes).collect();
@@ -88,26 +85,16 @@ impl Secrets {
         };
         let beginning = |secret: &Vec<u8>| {
             let lengths = (BEGINNING..secret.len()).rev();
-            lengths
-                .filter_map(|n| secret.get(..n))
-                .find(|start| kept.as_bytes().ends_with(start))
-                .map(<[u8]>::len)
+            let mut starts = lengths.filter_map(|n| secret.get(..n));
+            let start = starts.find(|start| kept.as_bytes().ends_with(start));
+            start.map(<[u8]>::len)
         };
-        let Some(kept) = self
-            .0
-            .iter()
-            .filter_map(beginning)
-            .max()
-            .and_then(|n| kept.as_bytes().get(..kept.len() - n))
-        else {
+        let longest = self.0.iter().filter_map(beginning).max();
+        let Some(kept) = longest.and_then(|n| kept.as_bytes().get(..kept.len() - n)) else {
             return masked;
         };
-        [
-            &String::from_utf8_lossy(kept),
-            &String::from_utf8_lossy(MARK),
-            CUT,
-        ]
-        .concat()
+        let mark = String::from_utf8_lossy(MARK);
+        [&String::from_utf8_lossy(kept), &*mark, CUT].concat()
     }
 }
 
@@ -160,12 +147,7 @@ impl Masker {
 
     fn scan(&mut self, text: &[u8], out: &mut Vec<u8>, more: bool) -> usize {
         for (at, byte) in text.iter().enumerate() {
-            if self
-                .starts
-                .get(usize::from(*byte))
-                .copied()
-                .unwrap_or(false)
-            {
+            if self.starts.get(usize::from(*byte)) == Some(&true) {
                 let rest = text.get(at..).unwrap_or_default();
                 for secret in self.secrets.0.iter() {
                     match occurrence(rest, secret) {

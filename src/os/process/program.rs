@@ -50,11 +50,7 @@ impl Root {
         let real = || -> io::Result<OwnedFd> {
             let real = self.path.join(dir.to_os()).canonicalize()?;
             let inside = real.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
-            let inside = if inside.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                inside
-            };
+            let inside = or_here(inside);
             match beneath(inside) {
                 // Before Linux 5.6.
                 Err(Errno::NOSYS) => Ok(open(&self.fd, inside, flags | OFlags::NOFOLLOW)?),
@@ -66,22 +62,29 @@ impl Root {
             Err(Errno::XDEV | Errno::NOSYS | Errno::AGAIN) => real(),
             opened => opened.map_err(io::Error::from),
         };
-        opened.map_err(
-            |error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-                Some(Errno::XDEV) => refusal(
+        opened.map_err(|error| {
+            let (code, message) = match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::XDEV) => (
                     "DIRECTORY_OUTSIDE",
                     format!("the directory `{dir}` leads out of the repository through a symlink"),
                 ),
-                Some(Errno::NOENT) => refusal(
+                Some(Errno::NOENT) => (
                     "NO_SUCH_DIRECTORY",
                     format!("the directory `{dir}` does not exist"),
                 ),
-                Some(Errno::NOTDIR) => {
-                    refusal("NO_SUCH_DIRECTORY", format!("`{dir}` is not a directory"))
-                }
-                _ => failure(&format!("the directory `{dir}` cannot be entered"), &error),
-            },
-        )
+                Some(Errno::NOTDIR) => ("NO_SUCH_DIRECTORY", format!("`{dir}` is not a directory")),
+                _ => return failure(&format!("the directory `{dir}` cannot be entered"), &error),
+            };
+            refusal(code, message)
+        })
+    }
+}
+
+/// Returns a relative path as one that can be opened and shown.
+fn or_here(path: &Path) -> &Path {
+    match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
     }
 }
 
@@ -208,10 +211,8 @@ pub fn resolve(
 ) -> Result<(Program, OwnedFd), SpawnError> {
     let opened = root.open_dir(dir)?;
     if word.is_empty() || word.contains(&0) {
-        return Err(refusal(
-            "PROGRAM_NOT_FOUND",
-            "the command has no program".to_owned(),
-        ));
+        let message = "the command has no program".to_owned();
+        return Err(refusal("PROGRAM_NOT_FOUND", message));
     }
     if word.contains(&b'/') {
         let path = root.path.join(dir.to_os()).join(OsStr::from_bytes(word));
@@ -226,41 +227,30 @@ pub fn resolve(
             let name = path.clone().into_os_string().into_vec();
             Ok((program(path, Some(&found), name), opened))
         }
-        Err(Some(denied)) => Err(refusal(
-            "EACCES",
-            format!(
-                "`{shown}` was found as `{}`, which is not executable",
-                visible_path(&denied)
-            ),
-        )),
+        Err(Some(denied)) => {
+            let denied = visible_path(denied);
+            let message = format!("`{shown}` was found as `{denied}`, which is not executable");
+            Err(refusal("EACCES", message))
+        }
         Err(None) => Err(match find(&search.left_out, word) {
             Ok((path, _)) => {
                 let folder = path.parent().unwrap_or(&path);
                 let inside = folder.strip_prefix(&root.path).unwrap_or(folder);
-                refusal(
-                    "PROGRAM_IN_REPOSITORY",
-                    format!(
-                        "`{shown}` is only in `{}`, an entry of PATH that is relative or inside the repository and so left out: name the folder with `tool-path`",
-                        visible(if inside.as_os_str().is_empty() {
-                            b"."
-                        } else {
-                            inside.as_os_str().as_bytes()
-                        })
-                    ),
-                )
+                let inside = visible_path(or_here(inside));
+                let message = format!(
+                    "`{shown}` is only in `{inside}`, an entry of PATH that is relative or inside the repository and so left out: name the folder with `tool-path`"
+                );
+                refusal("PROGRAM_IN_REPOSITORY", message)
             }
-            Err(_) => refusal(
-                "PROGRAM_NOT_FOUND",
-                if word.contains(&b' ') {
-                    format!(
-                        "`{shown}` is one word, and no program on the PATH has this name: write a command without quotes around all of it"
-                    )
-                } else {
-                    format!(
-                        "`{shown}` is not on the PATH: install it, or name its folder with `tool-path`"
-                    )
-                },
-            ),
+            Err(_) => {
+                let why = match word.contains(&b' ') {
+                    true => {
+                        "is one word, and no program on the PATH has this name: write a command without quotes around all of it"
+                    }
+                    false => "is not on the PATH: install it, or name its folder with `tool-path`",
+                };
+                refusal("PROGRAM_NOT_FOUND", format!("`{shown}` {why}"))
+            }
         }),
     }
 }
@@ -282,13 +272,12 @@ fn find(folders: &[PathBuf], word: &[u8]) -> Result<(PathBuf, std::fs::Metadata)
         let Ok(found) = std::fs::metadata(&path) else {
             continue;
         };
-        if !found.is_file() {
-            continue;
+        if found.is_file() {
+            if accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS).is_ok() {
+                return Ok((path, found));
+            }
+            denied = denied.or(Some(path));
         }
-        if accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS).is_ok() {
-            return Ok((path, found));
-        }
-        denied = denied.or(Some(path));
     }
     Err(denied)
 }
@@ -300,13 +289,12 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let found = std::fs::metadata(path);
     let message = match (Errno::from_raw_os_error(errno), &found) {
         (Errno::NOENT, Err(_)) => format!("`{shown}` does not exist"),
-        (Errno::NOENT, Ok(_)) if has_carriage_return(path) => {
-            return refusal(
-                "CARRIAGE_RETURN",
-                format!(
-                    "`{shown}` ends its first line with a carriage return (CRLF), which the system takes for a part of the interpreter's name"
-                ),
+        // Its interpreter is named on a line that ends as on Windows.
+        (Errno::NOENT, Ok(_)) if first_line(path).is_some_and(|line| line.ends_with(b"\r")) => {
+            let message = format!(
+                "`{shown}` ends its first line with a carriage return (CRLF), which the system takes for a part of the interpreter's name"
             );
+            return refusal("CARRIAGE_RETURN", message);
         }
         (Errno::NOENT, Ok(_)) => match interpreter(path).and_then(|words| words.into_iter().next())
         {
@@ -344,16 +332,12 @@ fn first_line(path: &Path) -> Option<Vec<u8>> {
     Some(line.to_vec())
 }
 
-/// Whether a script names its interpreter on a line that ends as on Windows.
-fn has_carriage_return(path: &Path) -> bool {
-    first_line(path).is_some_and(|line| line.ends_with(b"\r"))
-}
-
 /// Reads the words of a script's first line, if it names its interpreter there.
 pub fn interpreter(path: &Path) -> Option<Vec<Vec<u8>>> {
+    let line = first_line(path)?;
+    let words = line.split(u8::is_ascii_whitespace);
     Some(
-        first_line(path)?
-            .split(u8::is_ascii_whitespace)
+        words
             .filter(|w| !w.is_empty())
             .map(<[u8]>::to_vec)
             .collect(),
@@ -379,9 +363,8 @@ pub fn message_of(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
+    let first = chars.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(chars).collect()
 }
 
 /// Returns the system's name for an error.
