@@ -268,7 +268,7 @@ impl Comparison<'_> {
     /// Reads the contract at the base.
     fn read_at(&self, commit: &Oid, contract: Option<&Path>) -> Then {
         // The empty tree is the base of unrelated histories.
-        if Oid::empty_tree(commit.length()) == Some(*commit) {
+        if commit.is_empty_tree() {
             return Then::Missing;
         }
         let revision = commit.to_string();

@@ -15,7 +15,7 @@ use vplan_os::files::directory_identity;
 use vplan_os::view;
 use vplan_plan::lost_commands::lost_commands;
 use vplan_plan::request::Mode;
-use vplan_repo::changes::base::{common, is_empty_tree};
+use vplan_repo::changes::base::common;
 
 /// Maximum number of checks that a message names.
 const NAMED: usize = 3;
@@ -39,7 +39,7 @@ impl Engine<'_> {
         let is_assumed = entry.began.as_ref().is_some_and(|b| b.assumed);
         let began = entry.began.as_ref().and_then(|b| b.base.as_ref());
         let began = began.and_then(|id| Oid::parse(id.as_bytes()));
-        let (Some(began), Some(git)) = (began.filter(|id| !is_empty_tree(id)), site.usable_git())
+        let (Some(began), Some(git)) = (began.filter(|id| !id.is_empty_tree()), site.usable_git())
         else {
             return false;
         };
@@ -48,7 +48,7 @@ impl Engine<'_> {
         };
         match common(git, &began, &head, &self.commit_cache(site)) {
             // A base that was HEAD, because no other was known, may be amended with the work.
-            Ok(Some(found)) => found != began && (!is_assumed || is_empty_tree(&found)),
+            Ok(Some(found)) => found != began && (!is_assumed || found.is_empty_tree()),
             // The history is cut off before it.
             Ok(None) => false,
             Err(_) => true,

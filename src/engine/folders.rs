@@ -32,7 +32,7 @@ impl Engine<'_> {
         if changes.is_some_and(|changes| !changes_manifests(changes)) {
             asked.retain(|asked, _| matches!(asked, EachQuestion::Folders(_)));
         }
-        if asked.is_empty() || Oid::empty_tree(base.length()) == Some(*base) {
+        if asked.is_empty() || base.is_empty_tree() {
             return Ok(GoneFolders::default());
         }
         // Usually nothing was removed, which shows without reading the contract again. Questions of

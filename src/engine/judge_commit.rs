@@ -2,7 +2,7 @@
 
 use crate::{Engine, Oid, Session};
 use vplan_plan::request::ChangedIn;
-use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
+use vplan_repo::changes::base::{DefaultBase, Unrelated};
 /// The commit whose contract and baseline a change is compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judge {
@@ -35,7 +35,7 @@ impl Judge {
             return Self::of(session, engine);
         };
         let named = session.gathered.unrelated.clone();
-        let unrelated = is_empty_tree(&base).then(|| named.unwrap_or_default());
+        let unrelated = base.is_empty_tree().then(|| named.unwrap_or_default());
         Self::since(Some(base), unrelated, session, engine)
     }
 

@@ -59,13 +59,17 @@ impl Rules {
 /// Splits off the pattern, which may be quoted as in C, and returns the rest.
 fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let Some(quoted) = line.strip_prefix(b"\"") else {
-        let end = line
-            .iter()
-            .position(u8::is_ascii_whitespace)
-            .unwrap_or(line.len());
-        let (name, rest) = line.split_at_checked(end)?;
+        let end = line.iter().position(u8::is_ascii_whitespace);
+        let (name, rest) = line.split_at_checked(end.unwrap_or(line.len()))?;
         return (!name.is_empty()).then(|| (name.to_vec(), rest));
     };
+    unquoted(quoted)
+}
+
+/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `quoted` begins after the opening
+/// quote; what follows the closing one is returned too.
+#[must_use]
+pub fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut name = Vec::new();
     let mut bytes = quoted.iter().copied().enumerate();
     while let Some((at, byte)) = bytes.next() {

@@ -1,26 +1,16 @@
 //! Lists the differences between two commits, with one call of git and without reading any content.
 
-use super::Git;
 use super::error::GitError;
 use super::object::Oid;
+use super::{Git, words};
 use vplan_base::path::RepoPath;
 
 /// The mode and id that a commit has at a path; `None` if it has no entry there.
 pub type At = Option<(u32, Oid)>;
 
 /// The arguments of the call.
-const DIFFERENCE: [&str; 10] = [
-    "diff-tree",
-    "-r",
-    "--raw",
-    "-z",
-    "--no-renames",
-    "--no-abbrev",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-relative",
-    "--ignore-submodules=none",
-];
+const DIFFERENCE: &str = "diff-tree -r --raw -z --no-renames --no-abbrev --no-ext-diff --no-textconv \
+                          --no-relative --ignore-submodules=none";
 
 impl Git {
     /// Returns git's output about the difference from one commit to another, which [`read`] parses.
@@ -28,8 +18,7 @@ impl Git {
     /// # Errors
     /// Errors of git.
     pub fn difference(&self, from: &Oid, to: &Oid) -> Result<Vec<u8>, GitError> {
-        let (from, to) = (from.to_string(), to.to_string());
-        self.ask(&[&DIFFERENCE[..], &[&from, &to]].concat())
+        self.ask(&words(DIFFERENCE, [from.to_string(), to.to_string()]))
     }
 }
 

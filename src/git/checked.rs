@@ -94,21 +94,16 @@ impl Git {
             content: Vec::new(),
         }];
         for record in text.split_inclusive(|b| *b == 0) {
-            let Listed { path, mode, id } = record
-                .strip_suffix(b"\0")
-                .and_then(Listed::read)
-                .ok_or_else(unreadable)?;
+            let listed = record.strip_suffix(b"\0").and_then(Listed::read);
+            let Listed { path, mode, id } = listed.ok_or_else(unreadable)?;
             let (dir, name) = split(path);
             while open.last().is_some_and(|folder| folder.path != dir) {
                 self.close(open.pop())?;
             }
             let folder = open.last_mut().ok_or_else(unreadable)?;
-            folder
-                .content
-                .extend_from_slice(format!("{mode:o} ").as_bytes());
-            folder.content.extend_from_slice(name);
-            folder.content.push(0);
-            folder.content.extend_from_slice(id.raw());
+            let mode_text = format!("{mode:o} ");
+            let parts = [mode_text.as_bytes(), name, b"\0", id.raw()];
+            folder.content.extend(parts.concat());
             if mode == FOLDER {
                 open.push(Open {
                     path,
@@ -119,9 +114,8 @@ impl Git {
                 files.extend_from_slice(record);
             }
         }
-        open.into_iter()
-            .rev()
-            .try_for_each(|folder| self.close(Some(folder)))?;
+        let mut left = open.into_iter().rev();
+        left.try_for_each(|folder| self.close(Some(folder)))?;
         Ok(files)
     }
 
@@ -155,7 +149,7 @@ impl Git {
         paths: &[&[u8]],
     ) -> Result<BTreeMap<Vec<u8>, Vec<TreeEntry>>, GitError> {
         let mut found = BTreeMap::new();
-        if Oid::empty_tree(commit.length()).as_ref() == Some(commit) {
+        if commit.is_empty_tree() {
             return Ok(found);
         }
         let mut dirs: Vec<&[u8]> = paths.iter().flat_map(|path| above(path)).collect();
@@ -214,18 +208,13 @@ impl Git {
             true => format!("{commit}^{{tree}}\n").into_bytes(),
             false => [format!("{commit}:").as_bytes(), dir, b"\n"].concat(),
         });
-        let names: Vec<Vec<u8>> = std::iter::once(format!("{commit}\n").into_bytes())
-            .chain(names)
-            .collect();
+        let own = format!("{commit}\n").into_bytes();
+        let names: Vec<Vec<u8>> = std::iter::once(own).chain(names).collect();
         // A name with a line end cannot be requested in lines.
-        if let Some(name) = names
-            .iter()
-            .find(|name| name.iter().filter(|b| **b == b'\n').count() != 1)
-        {
-            return Err(failed(format!(
-                "`{}` cannot be asked for",
-                visible(name.trim_ascii_end())
-            )));
+        let has_more = |name: &&Vec<u8>| name.iter().filter(|b| **b == b'\n').count() != 1;
+        if let Some(name) = names.iter().find(has_more) {
+            let name = visible(name.trim_ascii_end());
+            return Err(failed(format!("`{name}` cannot be asked for")));
         }
         self.batch(&names)
     }
@@ -253,10 +242,8 @@ impl Git {
     pub(super) fn blobs(&self, ids: &[Oid]) -> Result<Vec<Vec<u8>>, GitError> {
         let mut contents = Vec::with_capacity(ids.len());
         for part in ids.chunks(AT_ONCE) {
-            let names: Vec<Vec<u8>> = part
-                .iter()
-                .map(|id| format!("{id}\n").into_bytes())
-                .collect();
+            let names = part.iter().map(|id| format!("{id}\n").into_bytes());
+            let names: Vec<Vec<u8>> = names.collect();
             for (object, id) in self.batch(&names)?.into_iter().zip(part) {
                 let (kind, content) = object.ok_or_else(|| GitError::Damaged(id.to_string()))?;
                 check(id, &kind, &content)?;
@@ -269,9 +256,8 @@ impl Git {
     /// Reads objects by their names, each with a line end.
     fn batch(&self, names: &[Vec<u8>]) -> Result<Vec<Option<Object>>, GitError> {
         let given = memory(&names.concat()).map_err(|e| failed(e.to_string()))?;
-        let output = self
-            .start_with(&["cat-file", "--batch"], given.into())?
-            .answer()?;
+        let asked = self.start_with(&["cat-file", "--batch"], given.into())?;
+        let output = asked.answer()?;
         let (mut found, mut rest) = (Vec::new(), output.as_slice());
         for _ in names {
             let (object, next) = answered(rest).ok_or(GitError::Unreadable("cat-file"))?;
@@ -294,10 +280,8 @@ fn failed(message: String) -> GitError {
 fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
     let (head, rest) = output.split_at_checked(memchr::memchr(b'\n', output)?)?;
     let rest = rest.get(1..)?;
-    if [&b" missing"[..], b" submodule", b" ambiguous"]
-        .iter()
-        .any(|end| head.ends_with(end))
-    {
+    let mut missing = [" missing", " submodule", " ambiguous"].iter();
+    if missing.any(|end| head.ends_with(end.as_bytes())) {
         return Some((None, rest));
     }
     let text = std::str::from_utf8(head).ok()?;
@@ -312,14 +296,9 @@ fn answered(output: &[u8]) -> Option<(Option<Object>, &[u8])> {
 
 /// Returns the folders above a path, the root first.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = path
-        .iter()
-        .enumerate()
-        .filter(|(_, b)| **b == b'/')
-        .map(|(at, _)| at);
-    std::iter::once(0)
-        .chain(ends)
-        .filter_map(|end| path.get(..end))
+    let ends = memchr::memchr_iter(b'/', path);
+    let ends = std::iter::once(0).chain(ends);
+    ends.filter_map(|end| path.get(..end))
 }
 
 /// Finds the entry of a path in its folder.
@@ -339,9 +318,8 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn folder_in(folders: &BTreeMap<Vec<u8>, Vec<TreeEntry>>, dir: &[u8]) -> Option<Oid> {
-    find(folders, dir)
-        .filter(|entry| entry.mode == FOLDER)
-        .map(|entry| entry.id)
+    let entry = find(folders, dir).filter(|entry| entry.mode == FOLDER);
+    entry.map(|entry| entry.id)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Copies the tracked files into a separate folder: an additional work tree, with a git directory
 //! that shares the repository's objects and references.
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
-use super::staged::{failed, put};
+use super::snapshot::id_length;
+use super::staged::put;
 use super::{Git, worktree};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -27,16 +28,13 @@ impl Git {
     /// # Errors
     /// Files that cannot be read or written; a submodule with files.
     pub fn check_out(&self, tree: &Path, git_dir: &Path) -> Result<(), GitError> {
-        let whole = |e: io::Error| failed(visible_path(tree), &e);
+        let whole = |e: io::Error| failed(visible_path(tree), e);
         self.share(tree, git_dir).map_err(whole)?;
-        let length = match self.head()? {
-            Some(head) => head.length(),
-            None => self.empty_tree()?.length(),
-        };
+        let length = id_length(self)?;
         let beneath = Beneath::open(self.root()).map_err(whole)?;
         for entry in worktree::read_entries(self, length)?.iter() {
             if let Some(path) = RepoPath::from_exact(&entry.path) {
-                copy(&beneath, tree, &path, entry).map_err(|e| failed(path.to_string(), &e))?;
+                copy(&beneath, tree, &path, entry).map_err(|e| failed(&path, e))?;
             }
         }
         Ok(())

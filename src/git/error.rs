@@ -1,5 +1,6 @@
 //! The errors of git queries.
 
+use std::fmt::Display;
 use std::fs::{FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,11 +98,19 @@ pub enum GitError {
 pub(super) fn unread(path: &[u8], found: io::Result<Metadata>) -> Result<(), GitError> {
     let waits = |kind: FileType| !(kind.is_file() || kind.is_dir() || kind.is_symlink());
     match found {
-        Ok(found) if waits(found.file_type()) => Err(GitError::File {
-            path: visible(path),
-            message: "it is no regular file, and git would wait for it".to_owned(),
-        }),
+        Ok(found) if waits(found.file_type()) => Err(failed(
+            visible(path),
+            "it is no regular file, and git would wait for it",
+        )),
         _ => Ok(()),
+    }
+}
+
+/// Returns the error of a file that cannot be read or written.
+pub(super) fn failed(path: impl Display, error: impl Display) -> GitError {
+    GitError::File {
+        path: path.to_string(),
+        message: error.to_string(),
     }
 }
 

@@ -6,12 +6,11 @@
 //! time limit, or when vplan is gone. The remote sends the requested object or nothing: git names
 //! every object that arrives by its own digest, and a commit's id is what was requested.
 
-use super::call::{self, CallError, Output};
+use super::call::{self, Output};
 use super::error::GitError;
 use super::object::Oid;
-use super::{HARDENING, Lookup, safe_path};
-use crate::pins::PinError;
-use rustix::event::{PollFd, Timespec, poll};
+use super::{Lookup, command, hardening, safe_path, unanswered, without_kind};
+use crate::pins::{PinError, error, helped};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -25,7 +24,9 @@ use vplan_base::unit::{show_duration, show_size};
 use vplan_base::word::{Word, visible};
 use vplan_check::evidence::Evidence;
 use vplan_os::files;
-use vplan_os::process::attempt::{Attempt, AttemptProgress, Buffer, Try};
+use vplan_os::process::ask::run;
+use vplan_os::process::attempt::Try;
+use vplan_os::process::capture::CAPTURE_LIMIT;
 use vplan_os::process::mask::Secrets;
 use vplan_os::process::pool::Pool;
 use vplan_os::process::program::{Root, SearchPath};
@@ -70,23 +71,9 @@ pub const CODES: [Code; 9] = [
 
 /// Variables that git gets when it fetches: the places of the user's configuration and keys, and
 /// the network settings. None of them makes git prompt.
-const PASSED: &[&str] = &[
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "USER",
-    "LOGNAME",
-    "SSH_AUTH_SOCK",
-    "https_proxy",
-    "HTTPS_PROXY",
-    "all_proxy",
-    "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-];
+const PASSED: &str = "\
+    HOME XDG_CONFIG_HOME USER LOGNAME SSH_AUTH_SOCK https_proxy HTTPS_PROXY all_proxy ALL_PROXY \
+    no_proxy NO_PROXY SSL_CERT_FILE SSL_CERT_DIR GIT_SSL_CAINFO GIT_SSL_CAPATH";
 
 /// Settings that replace prompts. `ssh` reads the user's own configuration, as every other `git
 /// fetch` of theirs does.
@@ -105,23 +92,11 @@ const UNATTENDED: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
 ];
 
-const NO_UPKEEP: &[&str] = &[
-    "-c",
-    "core.askPass=",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "maintenance.auto=false",
-    "-c",
-    "transfer.bundleURI=false",
-    "-c",
-    "fetch.recurseSubmodules=false",
-];
+const NO_UPKEEP: &str = "core.askPass= gc.auto=0 maintenance.auto=false transfer.bundleURI=false \
+                         fetch.recurseSubmodules=false";
 
 /// The time limit of local queries once everything is here.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30);
-/// The time that a supervisor has to obey an order to end.
-const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Fetches files of other repositories.
 #[derive(Debug)]
@@ -148,15 +123,11 @@ impl Fetcher {
             found.ok_or_else(|| helped(SETUP, GitError::Missing.to_string(), "install git"))?;
         let opened = Root::open(root)
             .map_err(|e| error(SETUP, format!("the repository cannot be read: {e}")))?;
-        let mut env: BTreeMap<Vec<u8>, Vec<u8>> = PASSED
-            .iter()
-            .filter_map(|name| Some((name.as_bytes().to_vec(), lookup(name)?.into_vec())))
-            .collect();
-        env.extend(
-            UNATTENDED
-                .iter()
-                .map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())),
-        );
+        let passed = |name: &str| Some((name.as_bytes().to_vec(), lookup(name)?.into_vec()));
+        let own = UNATTENDED.iter();
+        let own = own.map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec()));
+        let mut env: BTreeMap<Vec<u8>, Vec<u8>> =
+            PASSED.split(' ').filter_map(passed).chain(own).collect();
         env.insert(b"PATH".to_vec(), path.as_bytes().to_vec());
         let search = SearchPath::new(&opened, Some(path.as_bytes()));
         Ok(Self {
@@ -217,16 +188,10 @@ struct Repository<'a> {
 
 impl Repository<'_> {
     fn arguments(&self, args: &[&str]) -> Vec<OsString> {
-        let mut all: Vec<OsString> = HARDENING
-            .iter()
-            .chain(NO_UPKEEP)
-            .map(OsString::from)
-            .collect();
         let mut git_dir = OsString::from("--git-dir=");
         git_dir.push(self.dir);
-        all.push(git_dir);
-        all.extend(args.iter().map(OsString::from));
-        all
+        let all = hardening(NO_UPKEEP).map(OsString::from).chain([git_dir]);
+        all.chain(args.iter().map(OsString::from)).collect()
     }
 
     /// Runs git on the repository here, without a connection.
@@ -240,23 +205,14 @@ impl Repository<'_> {
         command.envs(self.fetcher.env.iter().map(|(n, v)| (text(n), text(v))));
         let cap = usize::try_from(cap).unwrap_or(usize::MAX);
         let name = args.first().copied().unwrap_or_default();
-        call::start(&mut command, LOCAL_LIMIT, cap)
-            .and_then(call::Started::finish)
-            .map_err(|fault| {
-                let seconds = LOCAL_LIMIT.as_secs();
-                let why = match fault {
-                    CallError::Spawn(e) => GitError::Spawn(e.to_string()),
-                    CallError::TimedOut => GitError::TimedOut {
-                        command: name.to_owned(),
-                        seconds,
-                    },
-                    CallError::TooMuch => GitError::TooMuchOutput {
-                        command: name.to_owned(),
-                        mib: (cap >> 20) as u64,
-                    },
-                };
-                error(SETUP, why.to_string())
-            })
+        let answer = call::start(&mut command, LOCAL_LIMIT, cap).and_then(call::Started::finish);
+        answer.map_err(|fault| {
+            let limits = (LOCAL_LIMIT.as_secs(), (cap >> 20) as u64);
+            error(
+                SETUP,
+                unanswered(fault, name.to_owned(), limits).to_string(),
+            )
+        })
     }
 
     /// Makes the repository, for commits with ids like this one.
@@ -266,10 +222,8 @@ impl Repository<'_> {
         } else {
             "--object-format=sha1"
         };
-        let output = self.local(
-            &["init", "--quiet", "--bare", "--template=", format],
-            1 << 16,
-        )?;
+        let words = ["init", "--quiet", "--bare", "--template=", format];
+        let output = self.local(&words, 1 << 16)?;
         if output.exit == Some(0) {
             Ok(())
         } else {
@@ -312,8 +266,8 @@ impl Repository<'_> {
     }
 
     fn unreachable(&self, evidence: &Evidence) -> PinError {
-        if let Some(error) = &evidence.spawn_error {
-            return self::error(SETUP, format!("git could not fetch: {}", error.message));
+        if let Some(refused) = &evidence.spawn_error {
+            return error(SETUP, format!("git could not fetch: {}", refused.message));
         }
         let message = format!(
             "`{}` cannot be fetched: {}",
@@ -360,15 +314,8 @@ impl Repository<'_> {
 
     /// Fetches with these arguments.
     fn fetch(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
-        let options = [
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-recurse-submodules",
-        ];
-        let args: Vec<&str> = options.iter().chain(args).copied().collect();
-        self.online(&args, deadline)
+        let fetch = "fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules";
+        self.online(&[&command(fetch), args].concat(), deadline)
     }
 
     /// Runs git with a connection, below a supervisor.
@@ -410,7 +357,8 @@ impl Repository<'_> {
             limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
             observe: false,
         };
-        let evidence = supervise(&self.fetcher.pool, &what, deadline);
+        let limits = (CAPTURE_LIMIT, None);
+        let evidence = run(&self.fetcher.pool, &what, deadline, limits).0.evidence;
         if evidence.timed_out {
             let limit =
                 show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));
@@ -435,10 +383,8 @@ impl Repository<'_> {
         match kind.stdout.trim_ascii_end() {
             b"commit" if kind.exit == Some(0) => {}
             b"tag" => {
-                let peeled = self.local(
-                    &["rev-parse", "--verify", &format!("{revision}^{{commit}}")],
-                    1 << 16,
-                )?;
+                let peeled = format!("{revision}^{{commit}}");
+                let peeled = self.local(&["rev-parse", "--verify", &peeled], 1 << 16)?;
                 let help = Oid::parse(peeled.stdout.trim_ascii_end())
                     .map(|id| format!("the commit behind it is `{id}`"));
                 let message = format!("`{revision}` names a tag of `{url}`, not a commit");
@@ -460,10 +406,8 @@ impl Repository<'_> {
             }
         }
         let name = std::str::from_utf8(path.as_bytes()).unwrap_or_default();
-        let listed = self.local(
-            &["ls-tree", "-z", "-l", "--full-tree", revision, "--", name],
-            1 << 20,
-        )?;
+        let words = ["ls-tree", "-z", "-l", "--full-tree", revision, "--", name];
+        let listed = self.local(&words, 1 << 20)?;
         if listed.exit != Some(0) {
             return Err(error(FETCH_FAILED, failure("ls-tree", &listed.stderr)));
         }
@@ -521,59 +465,6 @@ impl Repository<'_> {
     }
 }
 
-/// Waits for a command and everything below it, no longer than until `deadline`.
-fn supervise(pool: &Pool, what: &Try<'_, '_>, deadline: Instant) -> Evidence {
-    let mut attempt = match Attempt::begin(pool, what) {
-        Ok(attempt) => attempt,
-        Err(tried) => return tried.evidence,
-    };
-    let mut buffer = Buffer::default();
-    let (mut until, mut timed_out, mut abandoned) = (deadline, false, false);
-    loop {
-        let mut fds: Vec<PollFd<'_>> = Vec::new();
-        attempt.watch(&mut fds);
-        let left = until.saturating_duration_since(Instant::now());
-        let polled = Timespec::try_from(left).map(|left| poll(&mut fds, Some(&left)));
-        let flags: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        drop(fds);
-        if let (Ok(Ok(1..)), [socket, out, err]) = (polled, flags.as_slice())
-            && attempt.ready([*socket, *out, *err], &mut buffer) == AttemptProgress::Over
-        {
-            break;
-        }
-        if Instant::now() < until {
-            continue;
-        }
-        if !timed_out {
-            timed_out = true;
-            until = Instant::now() + SUPERVISOR_TIMEOUT;
-            attempt.kill();
-        } else if !abandoned {
-            abandoned = true;
-            until = Instant::now() + SUPERVISOR_TIMEOUT;
-            attempt.abandon();
-        } else {
-            break;
-        }
-    }
-    attempt.finish(pool, timed_out, &mut buffer).evidence
-}
-
-fn error(code: Code, message: String) -> PinError {
-    PinError {
-        code,
-        message,
-        help: None,
-    }
-}
-
-fn helped(code: Code, message: String, help: &str) -> PinError {
-    PinError {
-        help: Some(help.to_owned()),
-        ..error(code, message)
-    }
-}
-
 fn failure(command: &str, stderr: &[u8]) -> String {
     GitError::Failed {
         command: command.to_owned(),
@@ -585,30 +476,22 @@ fn failure(command: &str, stderr: &[u8]) -> String {
 /// Returns the most informative line of git's output, shortened and safe to show.
 fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|l| !l.is_empty()).collect();
     // The last line of a failing ssh is about access rights; the one before is specific.
     let vague = |l: &&&str| {
         !l.contains("Could not read from remote")
             && !l.contains("Please make sure")
             && !l.contains("and the repository exists")
     };
-    let telling = lines
-        .iter()
-        .filter(vague)
-        .rfind(|l| l.starts_with("fatal: ") || l.starts_with("ssh: "));
+    let mut telling = lines.iter().filter(vague);
+    let telling = telling.rfind(|l| l.starts_with("fatal: ") || l.starts_with("ssh: "));
     let line = telling
         .or_else(|| lines.iter().rfind(vague))
         .or(lines.first())
         .copied()
         .unwrap_or("git gave no reason");
-    let line = ["fatal: ", "error: "]
-        .iter()
-        .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
-    let short: String = line.chars().take(300).collect();
+    let short: String = without_kind(line).chars().take(300).collect();
     visible(short.trim_end_matches('.').replace('`', "'"))
 }
 

@@ -10,14 +10,14 @@ use super::snapshot::id_length;
 pub use super::unseen::HiddenBy;
 use super::unseen::HiddenFiles;
 use super::worktree::read_entries;
-use super::{Git, call, rules, split_nul};
+use super::{Git, call, command, rules, split_nul};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
+use vplan_base::word::{has_word, visible};
 use vplan_os::process::input::memory;
 
 const COMMAND: &str = "check-ignore";
@@ -27,22 +27,9 @@ const AGAIN: usize = 5;
 const HERE: &[u8] = b"./";
 
 /// Folders that known tools make and mostly ignore themselves.
-const TOOL_FOLDERS: [&[u8]; 14] = [
-    b".hypothesis",
-    b".import_linter_cache",
-    b".ipynb_checkpoints",
-    b".jj",
-    b".mypy_cache",
-    b".nox",
-    b".pixi",
-    b".pytest_cache",
-    b".ruff_cache",
-    b".tox",
-    b".venv",
-    b"__pycache__",
-    b"htmlcov",
-    b"venv",
-];
+const TOOL_FOLDERS: &str = "\
+    .hypothesis .import_linter_cache .ipynb_checkpoints .jj .mypy_cache .nox .pixi .pytest_cache \
+    .ruff_cache .tox .venv __pycache__ htmlcov venv";
 /// The ends of the names of files that editors and desktops leave, and whole names.
 const LEFT_ENDS: [&[u8]; 3] = [b".swp", b".swo", b"~"];
 const LEFT_NAMES: [&[u8]; 3] = [b".DS_Store", b"Thumbs.db", b"desktop.ini"];
@@ -75,7 +62,7 @@ fn is_named_by_tools(path: &[u8]) -> bool {
 pub fn ignoring_line(path: &RepoPath, is_folder: bool) -> String {
     let bytes = path.as_bytes();
     let mut names = bytes.split(|byte| *byte == b'/');
-    if let Some(folder) = names.find(|name| TOOL_FOLDERS.contains(name)) {
+    if let Some(folder) = names.find(|name| has_word(TOOL_FOLDERS, name)) {
         return format!("{}/", visible(folder));
     }
     let name = path.name();
@@ -97,7 +84,7 @@ fn tool_folder(path: &[u8]) -> Option<&[u8]> {
     let mut from = 0;
     for name in path.split(|byte| *byte == b'/') {
         let end = from + name.len();
-        if TOOL_FOLDERS.contains(&name) && end < path.len() {
+        if has_word(TOOL_FOLDERS, name) && end < path.len() {
             return path.get(..=end);
         }
         from = end + 1;
@@ -208,15 +195,8 @@ impl Git {
         let given = memory(&paths.join(&0)).map_err(failed)?;
         // This command does not support literal paths, and needs none: its standard input has no
         // wildcards.
-        let command = [
-            "--no-literal-pathspecs",
-            COMMAND,
-            "--no-index",
-            "--stdin",
-            "-z",
-            "--verbose",
-        ];
-        let asked = self.start_with(&command, given.into())?.output()?;
+        let words = command("--no-literal-pathspecs check-ignore --no-index --stdin -z --verbose");
+        let asked = self.start_with(&words, given.into())?.output()?;
         // 1: no path is ignored.
         match asked.exit {
             Some(0 | 1) => Ok(asked),
@@ -243,22 +223,15 @@ impl Git {
     /// Returns whose configuration names `core.excludesFile`. With an old git that does not report
     /// it, and in unusual cases, it counts as the repository's.
     fn named_by(&self) -> HiddenBy {
-        let args = [
-            "config",
-            "--show-scope",
-            "--includes",
-            "--get",
-            "core.excludesFile",
-        ];
-        match self.call(&args) {
+        let words = command("config --show-scope --includes --get core.excludesFile");
+        match self.call(&words) {
             // Git's own default place, in the user's folder of configuration.
             Ok(answer) if answer.exit == Some(1) => HiddenBy::User,
-            Ok(answer)
-                if answer.exit == Some(0)
-                    && [&b"global\t"[..], b"system\t"]
-                        .iter()
-                        .any(|scope| answer.stdout.starts_with(scope)) =>
-            {
+            Ok(call::Output {
+                exit: Some(0),
+                stdout,
+                ..
+            }) if stdout.starts_with(b"global\t") || stdout.starts_with(b"system\t") => {
                 HiddenBy::User
             }
             _ => HiddenBy::Repository,

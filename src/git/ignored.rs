@@ -2,7 +2,7 @@
 //!
 //! Both sets of rules are evaluated in one walk, and only below the files that have changed.
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::object::Oid;
 use super::rules::{Line, NAME, Rules};
 use super::{Git, is_record, pattern, repository};
@@ -142,10 +142,7 @@ impl Git {
     }
 
     fn beneath(&self) -> Result<Beneath, GitError> {
-        Beneath::open(self.root()).map_err(|e| GitError::File {
-            path: ".".to_owned(),
-            message: e.to_string(),
-        })
+        Beneath::open(self.root()).map_err(|e| failed(".", e))
     }
 
     /// Lists untracked files that these `.gitignore` files hide now, and did not hide at a commit.

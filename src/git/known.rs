@@ -1,9 +1,9 @@
 //! Recognises files that git has, or once had: paths that a caller names and the work tree lacks.
 
-use super::Git;
 use super::checked::FOLDER;
 use super::error::GitError;
 use super::object::Oid;
+use super::{Git, words};
 use std::collections::BTreeSet;
 use vplan_base::path::RepoPath;
 
@@ -63,13 +63,8 @@ impl Git {
         head: &Oid,
         paths: &[RepoPath],
     ) -> Result<BTreeSet<RepoPath>, GitError> {
-        let head = head.to_string();
-        let mut args: Vec<std::ffi::OsString> =
-            ["rev-list", "--first-parent", MAX_COMMITS, &head, "--"]
-                .map(Into::into)
-                .to_vec();
-        args.extend(paths.iter().map(|path| path.to_os().into_os_string()));
-        let commits = self.ask(&args)?;
+        let list = format!("rev-list --first-parent {MAX_COMMITS} {head} --");
+        let commits = self.ask(&words(&list, paths.iter().map(RepoPath::to_os)))?;
         let (mut pending, mut known) = (paths.to_vec(), BTreeSet::new());
         for commit in commits.split(|b| *b == b'\n').filter_map(Oid::parse) {
             if pending.is_empty() {

@@ -50,13 +50,15 @@ mod tree;
 pub mod unseen;
 pub mod worktree;
 
+pub use attributes::unquoted;
 use error::GitError;
 use memory::Memory;
 use object::Oid;
 use repository::{Discovery, Layout};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
@@ -71,6 +73,7 @@ use vplan_os::files;
 const LIMIT_SECONDS: u64 = 30;
 /// The limit on its output, in MiB.
 const CAP_MIB: u64 = 256;
+const LIMITS: (u64, u64) = (LIMIT_SECONDS, CAP_MIB);
 
 /// Looks a variable up in the caller's environment.
 pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Sync);
@@ -107,15 +110,10 @@ struct PendingQuery<'g> {
 
 impl PendingQuery<'_> {
     fn output(self) -> Result<call::Output, GitError> {
-        let output = self
-            .started
-            .finish()
-            .map_err(|fault| unanswered(fault, self.name))?;
-        tracing::trace!(
-            exit = output.exit,
-            bytes = output.stdout.len(),
-            "git has answered"
-        );
+        let output = self.started.finish();
+        let output = output.map_err(|fault| unanswered(fault, self.name, LIMITS))?;
+        let bytes = output.stdout.len();
+        tracing::trace!(exit = output.exit, bytes, "git has answered");
         Ok(output)
     }
 
@@ -137,17 +135,11 @@ impl PendingQuery<'_> {
     }
 }
 
-fn unanswered(fault: call::CallError, command: String) -> GitError {
+fn unanswered(fault: call::CallError, command: String, (seconds, mib): (u64, u64)) -> GitError {
     match fault {
         call::CallError::Spawn(e) => GitError::Spawn(e.to_string()),
-        call::CallError::TimedOut => GitError::TimedOut {
-            command,
-            seconds: LIMIT_SECONDS,
-        },
-        call::CallError::TooMuch => GitError::TooMuchOutput {
-            command,
-            mib: CAP_MIB,
-        },
+        call::CallError::TimedOut => GitError::TimedOut { command, seconds },
+        call::CallError::TooMuch => GitError::TooMuchOutput { command, mib },
     }
 }
 
@@ -157,9 +149,8 @@ impl Git {
     /// # Errors
     /// No repository, a bare one.
     pub fn open(start: &Path, lookup: Lookup<'_>) -> Result<Self, GitError> {
-        let start = start
-            .canonicalize()
-            .map_err(|_| GitError::NotARepository(start.to_owned()))?;
+        let real = start.canonicalize();
+        let start = real.map_err(|_| GitError::NotARepository(start.to_owned()))?;
         match repository::discover(&start) {
             Discovery::WorkTree(layout) => Ok(Self::at(layout, lookup)),
             Discovery::Bare(dir) => Err(GitError::Bare(dir)),
@@ -232,11 +223,12 @@ impl Git {
     }
 
     fn program(&self) -> Result<&Path, GitError> {
+        let is_git = |(file, dir): &(PathBuf, PathBuf)| {
+            files::is_program(file) && is_safe(dir, &self.layout.root)
+        };
         let find = || {
-            std::env::split_paths(&self.path)
-                .map(|dir| (dir.join("git"), dir))
-                .find(|(file, dir)| files::is_program(file) && is_safe(dir, &self.layout.root))
-                .map(|(file, _)| file)
+            let mut found = std::env::split_paths(&self.path).map(|dir| (dir.join("git"), dir));
+            found.find(is_git).map(|(file, _)| file)
         };
         let program = self.program.get_or_init(find);
         program.as_deref().ok_or(GitError::Missing)
@@ -278,14 +270,13 @@ impl Git {
         args: &[S],
         input: Stdio,
     ) -> Result<PendingQuery<'_>, GitError> {
-        let subcommand = args
-            .iter()
-            .find(|a| !a.as_ref().as_bytes().starts_with(b"-"));
+        let is_option = |a: &&S| a.as_ref().as_bytes().starts_with(b"-");
+        let subcommand = args.iter().find(|a| !is_option(a));
         let name = || subcommand.map(visible_path).unwrap_or_default();
         let program = self.program()?;
         self.layout.is_readable()?;
         let mut command = Command::new(program);
-        command.arg("-C").arg(&self.layout.root).args(HARDENING);
+        command.arg("-C").arg(&self.layout.root).args(hardening(""));
         // `core.worktree` of the repository could point anywhere else.
         let mut work_tree = OsString::from("--work-tree=");
         work_tree.push(&self.layout.root);
@@ -304,7 +295,7 @@ impl Git {
         Ok(PendingQuery {
             git: self,
             name: name(),
-            started: started.map_err(|fault| unanswered(fault, name()))?,
+            started: started.map_err(|fault| unanswered(fault, name(), LIMITS))?,
         })
     }
 
@@ -321,13 +312,8 @@ impl Git {
         if text.contains("dubious ownership") {
             return GitError::DubiousOwnership(self.layout.root.clone());
         }
-        let line = text
-            .lines()
-            .find(|l| !l.trim().is_empty())
-            .unwrap_or("it gave no reason");
-        let line = ["fatal: ", "error: "]
-            .iter()
-            .fold(line, |l, prefix| l.strip_prefix(prefix).unwrap_or(l));
+        let line = text.lines().find(|l| !l.trim().is_empty());
+        let line = without_kind(line.unwrap_or("it gave no reason"));
         let message = visible(line.trim_end_matches('.'));
         match output.exit {
             // What a shell and the loader say of a program that does not start.
@@ -371,11 +357,8 @@ impl Git {
     /// Errors of git.
     pub fn empty_tree(&self) -> Result<Oid, GitError> {
         let format = self.ask(&["rev-parse", "--show-object-format"])?;
-        let length = if format.trim_ascii_end() == b"sha256" {
-            32
-        } else {
-            20
-        };
+        let is_long = format.trim_ascii_end() == b"sha256";
+        let length = if is_long { 32 } else { 20 };
         Oid::empty_tree(length).ok_or(GitError::Unreadable("rev-parse"))
     }
 
@@ -385,12 +368,8 @@ impl Git {
     /// # Errors
     /// No common ancestor exists; in a shallow clone the error has a help text.
     pub fn merge_base(&self, revision: &str, commit: &Oid, head: &Oid) -> Result<Oid, GitError> {
-        let output = self.call(&[
-            "merge-base",
-            "--end-of-options",
-            &commit.to_string(),
-            &head.to_string(),
-        ])?;
+        let ids = [commit.to_string(), head.to_string()];
+        let output = self.call(&words("merge-base --end-of-options", ids))?;
         match output.exit {
             Some(0) => {
                 Oid::parse(output.stdout.trim_ascii_end()).ok_or(GitError::Unreadable("merge-base"))
@@ -409,14 +388,9 @@ impl Git {
     /// Errors of git.
     pub fn remotes(&self) -> Result<Vec<String>, GitError> {
         let output = self.ask(&["remote"])?;
-        let names = String::from_utf8_lossy(&output)
-            .lines()
-            .map(str::to_owned)
-            .collect::<Vec<_>>();
-        Ok(names
-            .into_iter()
-            .filter(|name| error::is_branch_name(name))
-            .collect())
+        let names = String::from_utf8_lossy(&output);
+        let names = names.lines().filter(|name| error::is_branch_name(name));
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Returns the paths in the index, sorted, each once.
@@ -424,14 +398,7 @@ impl Git {
     /// # Errors
     /// Errors of git.
     pub fn tracked(&self) -> Result<Vec<RepoPath>, GitError> {
-        let output = self.ask(&["ls-files", "-z", "--cached"])?;
-        let mut paths: Vec<RepoPath> = split_nul(&output)
-            .iter()
-            .filter_map(|p| RepoPath::from_exact(p))
-            .collect();
-        paths.sort();
-        paths.dedup();
-        Ok(paths)
+        self.files("ls-files -z --cached")
     }
 
     /// Returns the untracked files and folders that a `.gitignore` hides, sorted. A folder with
@@ -441,21 +408,8 @@ impl Git {
     /// # Errors
     /// Errors of git.
     pub fn ignored(&self) -> Result<Vec<RepoPath>, GitError> {
-        let output = self.ask(&[
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            "--directory",
-            "--exclude-per-directory=.gitignore",
-        ])?;
-        let paths = split_nul(&output);
-        let paths = paths
-            .iter()
-            .map(|path| path.strip_suffix(b"/").unwrap_or(path));
-        let mut paths: Vec<RepoPath> = paths.filter_map(RepoPath::from_exact).collect();
-        paths.sort();
-        Ok(paths)
+        let which = "--others --ignored --directory --exclude-per-directory=.gitignore";
+        self.files(&format!("ls-files -z {which}"))
     }
 
     /// Returns every path that is tracked, or untracked and not ignored by any rule, as git lists
@@ -465,18 +419,15 @@ impl Git {
     /// # Errors
     /// Errors of git.
     pub fn present(&self) -> Result<Vec<RepoPath>, GitError> {
-        let output = self.ask(&[
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])?;
+        self.files("ls-files -z --cached --others --exclude-standard")
+    }
+
+    /// Returns the paths that a command lists, sorted, each once.
+    fn files(&self, words: &str) -> Result<Vec<RepoPath>, GitError> {
+        let listed = split_nul(&self.ask(&command(words))?);
         let exact = |p: &Vec<u8>| RepoPath::from_exact(p.strip_suffix(b"/").unwrap_or(p));
-        let mut paths: Vec<RepoPath> = split_nul(&output).iter().filter_map(exact).collect();
-        paths.sort();
-        paths.dedup();
-        Ok(paths)
+        let paths: BTreeSet<RepoPath> = listed.iter().filter_map(exact).collect();
+        Ok(paths.into_iter().collect())
     }
 
     /// Returns which of these paths are in the index, or have something in the index below them.
@@ -484,21 +435,12 @@ impl Git {
     /// # Errors
     /// Errors of git.
     pub fn tracked_of(&self, paths: &[RepoPath]) -> Result<Vec<bool>, GitError> {
-        let mut args: Vec<OsString> = ["ls-files", "-z", "--cached", "--"]
-            .map(OsString::from)
-            .to_vec();
-        args.extend(
-            paths
-                .iter()
-                .map(|p| OsString::from_vec(p.as_bytes().to_vec())),
-        );
+        let args = words("ls-files -z --cached --", paths.iter().map(RepoPath::to_os));
         let found = split_nul(&self.ask(&args)?);
-        let holds = |path: &RepoPath| {
-            found
-                .iter()
-                .filter_map(|f| RepoPath::from_exact(f))
-                .any(|f| f == *path || f.below(path).is_some())
-        };
+        let found = found.iter().filter_map(|f| RepoPath::from_exact(f));
+        let found: Vec<RepoPath> = found.collect();
+        let is_in = |f: &RepoPath, path: &RepoPath| f == path || f.below(path).is_some();
+        let holds = |path: &RepoPath| found.iter().any(|f| is_in(f, path));
         Ok(paths.iter().map(holds).collect())
     }
 
@@ -531,38 +473,50 @@ impl Git {
     }
 }
 
-/// The options before every subcommand.
-const HARDENING: &[&str] = &[
-    "-c",
+/// Returns a line of git's without the word for its kind.
+fn without_kind(line: &str) -> &str {
+    let kinds = ["fatal: ", "error: "].into_iter();
+    kinds.fold(line, |line, kind| line.strip_prefix(kind).unwrap_or(line))
+}
+
+/// Settings of every call of git.
+const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
-    "-c",
     "core.hooksPath=/dev/null",
-    "-c",
     "core.untrackedCache=false",
     // A file of the repository that defines the order of commits, and that nothing checks.
-    "-c",
     "core.commitGraph=false",
     // Two names that differ in case are two files. A setting to the contrary would hide one.
-    "-c",
     "core.ignoreCase=false",
     // Otherwise git's first message about any failure would be this warning.
-    "-c",
     "advice.graftFileDeprecated=false",
     // A hook of some builds of git.
-    "-c",
     "core.virtualFilesystem=",
-    "-c",
     "safe.bareRepository=explicit",
-    "-c",
     "protocol.allow=never",
     // git must warn of ambiguous names, whatever the repository configures.
-    "-c",
     "core.warnAmbiguousRefs=true",
-    "--no-optional-locks",
-    "--no-pager",
-    "--no-replace-objects",
-    "--literal-pathspecs",
 ];
+
+/// The options before every subcommand; `more` has further settings.
+fn hardening(more: &'static str) -> impl Iterator<Item = &'static str> {
+    let options = "--no-optional-locks --no-pager --no-replace-objects --literal-pathspecs";
+    let settings = SETTINGS.iter().copied().chain(more.split(' '));
+    let settings = settings.filter(|one| !one.is_empty());
+    let settings = settings.flat_map(|one| ["-c", one]);
+    settings.chain(options.split(' '))
+}
+
+/// Returns the words of a command of git, and what follows them.
+fn words<S: AsRef<OsStr>>(command: &str, more: impl IntoIterator<Item = S>) -> Vec<OsString> {
+    let more = more.into_iter().map(|word| word.as_ref().to_owned());
+    command.split(' ').map(OsString::from).chain(more).collect()
+}
+
+/// Returns the words of a command of git.
+fn command(words: &str) -> Vec<&str> {
+    words.split(' ').collect()
+}
 
 /// Returns PATH without entries that are empty, relative, or inside the repository, where a change
 /// could place a `git`.

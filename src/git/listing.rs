@@ -3,10 +3,10 @@
 //! `diff-index --cached` would be cheaper, but trusts the index's records of whole folders (its
 //! cache of trees).
 
-use super::Git;
 use super::error::GitError;
 use super::index::IndexEntry;
 use super::object::Oid;
+use super::{Git, words};
 use std::ops::Range;
 use vplan_base::path::RepoPath;
 
@@ -107,20 +107,13 @@ impl Git {
 
     /// Lists the files of a commit or tree; git is called once for each.
     pub(super) fn listing(&self, tree: &Oid) -> Result<Listing, GitError> {
-        if Oid::empty_tree(tree.length()).as_ref() == Some(tree) {
+        if tree.is_empty_tree() {
             return Ok(Listing::default());
         }
         if let Some(listing) = self.memory.listing(tree).and_then(Listing::read) {
             return Ok(listing);
         }
-        let text = self.ask(&[
-            "ls-tree",
-            "-r",
-            "-t",
-            "-z",
-            "--full-tree",
-            &tree.to_string(),
-        ])?;
+        let text = self.ask(&words("ls-tree -r -t -z --full-tree", [tree.to_string()]))?;
         let text = self.checked_listing(&text)?;
         self.memory.keep_listing(tree, &text);
         Listing::read(text).ok_or(GitError::Unreadable("ls-tree"))

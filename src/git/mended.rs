@@ -5,18 +5,17 @@
 //! is killed meanwhile, the next one completes them. It has all contents among git's objects: the
 //! new ones, and also the old ones, because only files in their staged state are fixed.
 
-use super::Git;
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::object::{Oid, blob_id};
 use super::snapshot::{Snapshot, id_length};
-use super::staged::failed;
 use super::worktree::read_entries;
+use super::{Git, words};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -101,11 +100,8 @@ impl Git {
             .filter_map(|file| Some((&file.path, file.after.as_ref()?)))
             .collect();
         for part in new.chunks(AT_ONCE) {
-            let mut words: Vec<OsString> = ["hash-object", "-w", "--no-filters", "--"]
-                .map(Into::into)
-                .to_vec();
-            words.extend(part.iter().map(|(path, _)| path.to_os().into()));
-            let ids = self.ask(&words)?;
+            let paths = part.iter().map(|(path, _)| path.to_os());
+            let ids = self.ask(&words("hash-object -w --no-filters --", paths))?;
             let ids = String::from_utf8_lossy(&ids).into_owned();
             let mut ids = ids.lines();
             for (path, blob) in part {
@@ -124,7 +120,7 @@ impl Git {
     /// it.
     pub fn at_mended_index(&self, file: &Path, mended: &[Mended]) -> Result<Self, MendError> {
         self.is_staged(mended)?;
-        let copied = |e: io::Error| failed("index".to_owned(), &e);
+        let copied = |e: io::Error| failed("index", e);
         match std::fs::copy(&self.layout.index, file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(copied(error).into());
@@ -172,7 +168,7 @@ impl Git {
             .concat(),
         };
         let lines: Vec<u8> = mended.iter().flat_map(line).collect();
-        let given = memory(&lines).map_err(|e| failed("index".to_owned(), &e))?;
+        let given = memory(&lines).map_err(|e| failed("index", e))?;
         let words = ["update-index", "-z", "--index-info"];
         self.start_with(&words, given.into())?.answer().map(drop)
     }
@@ -196,8 +192,7 @@ impl Git {
         }
         let contents = self.contents(mended, |file| file.after.as_ref())?;
         let journal = serde_json::to_vec(mended).unwrap_or_default();
-        replace(&git_dir, JOURNAL, &journal, DOCUMENT)
-            .map_err(|e| failed(JOURNAL.to_owned(), &e))?;
+        replace(&git_dir, JOURNAL, &journal, DOCUMENT).map_err(|e| failed(JOURNAL, e))?;
         let written = tree
             .write_all(mended, |file| file.after.as_ref(), &contents)
             .and_then(|()| self.stage(mended));
@@ -232,7 +227,7 @@ impl Git {
             Ok(text) => text,
             // The process that was at it has completed it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(failed(JOURNAL.to_owned(), &error).into()),
+            Err(error) => return Err(failed(JOURNAL, error).into()),
         };
         let mended: Vec<Mended> =
             serde_json::from_slice(&text).map_err(|_| GitError::Unreadable(JOURNAL))?;
@@ -255,11 +250,10 @@ impl Git {
 
     /// Opens the git directory, for this process alone.
     fn alone(&self) -> Result<OwnedFd, MendError> {
-        let dir =
-            open_folder(&self.layout.git_dir).map_err(|e| failed(".git".to_owned(), &e.into()))?;
+        let dir = open_folder(&self.layout.git_dir).map_err(|e| failed(".git", e))?;
         match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(MendError::Busy),
-            Err(error) => Err(failed(".git".to_owned(), &error.into()).into()),
+            Err(error) => Err(failed(".git", error).into()),
             Ok(()) => Ok(dir),
         }
     }
@@ -280,7 +274,7 @@ impl Git {
 fn remove_journal(git_dir: &OwnedFd) -> Result<(), GitError> {
     match unlinkat(git_dir, JOURNAL, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(failed(JOURNAL.to_owned(), &error.into())),
+        Err(error) => Err(failed(JOURNAL, error)),
     }
 }
 
@@ -293,7 +287,7 @@ struct Tree {
 
 impl Tree {
     fn open(git: &Git, root: &Path) -> Result<Self, GitError> {
-        let beneath = Beneath::open(root).map_err(|e| failed(".".to_owned(), &e))?;
+        let beneath = Beneath::open(root).map_err(|e| failed(".", e))?;
         let length = id_length(git)?;
         Ok(Self { beneath, length })
     }
@@ -306,7 +300,7 @@ impl Tree {
                 id: String::new(),
             })
         };
-        let failed = |e: io::Error| failed(path.to_string(), &e);
+        let failed = |e: io::Error| failed(path, e);
         let mode = match self.beneath.status(path) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(_) => return Ok(other()),
@@ -346,7 +340,7 @@ impl Tree {
                     self.write(&file.path, blob.mode, content)
                 }
             };
-            done.map_err(|e| failed(file.path.to_string(), &e))?;
+            done.map_err(|e| failed(&file.path, e))?;
         }
         Ok(())
     }

@@ -62,6 +62,12 @@ impl Oid {
         (if ends(20) { of == 20 } else { of == 32 }).then_some(Self { length, bytes })
     }
 
+    /// Whether this is the id of the empty tree.
+    #[must_use]
+    pub fn is_empty_tree(&self) -> bool {
+        Self::empty_tree(self.length()).as_ref() == Some(self)
+    }
+
     /// Returns the id of the empty tree, which git knows even if no such object is stored.
     #[must_use]
     pub fn empty_tree(length: usize) -> Option<Self> {

@@ -2,7 +2,7 @@
 //!
 //! It includes files that only other rules hide ([`super::hidden`]).
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE};
 use super::observed::{Listings, SearchedFolder};
 use super::rules::{self, Rules};
@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
+use vplan_base::word::visible;
 use vplan_os::files;
 use vplan_os::parallel::{self, SharedWork};
 use vplan_os::retry_eintr::{FolderEntries, open};
@@ -73,7 +74,7 @@ pub(super) fn others_while<T>(
     let since = now();
     let top = match open(CWD, git.root(), DIRECTORY) {
         Ok(top) => top,
-        Err(error) => return (Err(failed(b".", error)), meanwhile()),
+        Err(error) => return (Err(failed(".", error)), meanwhile()),
     };
     // A repository inside would take the place of the one around it.
     let memory = git.below.is_empty().then_some(&git.memory);
@@ -137,16 +138,9 @@ fn together(
 
 fn are_few(found: &Others) -> Result<(), GitError> {
     if found.files.len() > files::MAX_FILES {
-        return Err(failed(b".", Errno::TOOBIG));
+        return Err(failed(".", Errno::TOOBIG));
     }
     Ok(())
-}
-
-fn failed(path: &[u8], error: Errno) -> GitError {
-    GitError::File {
-        path: vplan_base::word::visible(path),
-        message: std::io::Error::from(error).to_string(),
-    }
 }
 
 /// Returns the metadata of a folder if its file system changes a folder's times whenever its
@@ -218,7 +212,7 @@ impl<'e> Search<'e> {
                 let path = path.strip_suffix(b"/").unwrap_or(&path);
                 self.found.files.push(path.to_vec());
             }
-            Err((path, error)) => return Err(failed(&path, error)),
+            Err((path, error)) => return Err(failed(visible(&path), error)),
         }
         are_few(&self.found)
     }

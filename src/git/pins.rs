@@ -37,11 +37,8 @@ impl Pins for NothingPinned {
 }
 
 fn not_pinned(what: &str) -> PinError {
-    PinError {
-        code: NOT_PINNED,
-        message: format!("`{}` is not pinned", visible(what)),
-        help: Some("run `vplan lock`".to_owned()),
-    }
+    let message = format!("`{}` is not pinned", visible(what));
+    helped(NOT_PINNED, message, "run `vplan lock`")
 }
 
 /// The lock has no entry for a git import.
@@ -57,4 +54,23 @@ pub struct PinError {
     pub message: String,
     /// The next step for the user.
     pub help: Option<String>,
+}
+
+/// Makes a reason without help.
+#[must_use]
+pub fn error(code: Code, message: String) -> PinError {
+    PinError {
+        code,
+        message,
+        help: None,
+    }
+}
+
+/// Makes a reason with help.
+#[must_use]
+pub fn helped(code: Code, message: String, help: &str) -> PinError {
+    PinError {
+        help: Some(help.to_owned()),
+        ..error(code, message)
+    }
 }

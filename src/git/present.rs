@@ -1,7 +1,7 @@
 //! Lists the files that a repository has: those that are tracked, and those that are neither tracked
 //! nor ignored by a tracked `.gitignore`.
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::SUBMODULE;
 use super::observed::Observed;
 use super::snapshot::id_length;
@@ -150,10 +150,7 @@ impl PresentFiles {
     }
 
     fn everything_in(&mut self, git: &Git, dir: &RepoPath) -> Result<(), GitError> {
-        let found = files::walk(git.root(), dir).map_err(|error| GitError::File {
-            path: dir.to_string(),
-            message: error.to_string(),
-        })?;
+        let found = files::walk(git.root(), dir).map_err(|error| failed(dir, error))?;
         self.files.extend(found);
         Ok(())
     }

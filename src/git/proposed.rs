@@ -1,9 +1,8 @@
 //! An index of HEAD with an additional file, for a trial of uncommitted content.
 
-use super::Git;
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::object::Oid;
-use super::staged::failed;
+use super::{Git, words};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use vplan_base::path::RepoPath;
@@ -55,37 +54,21 @@ impl Git {
         let mut other = self.clone();
         other.layout.index = file;
         let Some(head) = self.head()? else {
-            return Err(GitError::File {
-                path: "HEAD".to_owned(),
-                message: "there is no commit yet".to_owned(),
-            });
+            return Err(failed("HEAD", "there is no commit yet"));
         };
         other.ask(&["read-tree".to_owned(), head.to_string()])?;
-        let temporary = |e: std::io::Error| failed(path.to_string(), &e);
+        let temporary = |e: std::io::Error| failed(path, e);
         let mut written = tempfile::NamedTempFile::new().map_err(temporary)?;
         written.write_all(content.as_bytes()).map_err(temporary)?;
-        let mut words: Vec<std::ffi::OsString> = ["hash-object", "-w", "--no-filters", "--"]
-            .map(Into::into)
-            .to_vec();
-        words.push(written.path().into());
-        let id = String::from_utf8_lossy(&other.ask(&words)?)
-            .trim()
-            .to_owned();
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
+        let words = words("hash-object -w --no-filters --", [written.path()]);
+        let id = line(other.ask(&words)?);
         let entry = format!("100644,{id},{path}");
         other.ask(&["update-index", "--add", "--cacheinfo", &entry])?;
-        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
         let tree = line(other.ask(&["write-tree"])?);
-        let (name, mail) = ("user.name=vplan", "user.email=vplan@localhost");
-        let words = [
-            "-c",
-            name,
-            "-c",
-            mail,
-            "commit-tree",
-            "-m",
-            "vplan init --try",
-            &tree,
-        ];
+        let author = "-c user.name=vplan -c user.email=vplan@localhost";
+        let commit = format!("{author} commit-tree -m");
+        let words = crate::words(&commit, ["vplan init --try", &tree]);
         index.commit = Oid::parse(line(other.ask(&words)?).as_bytes());
         Ok(index)
     }

@@ -211,14 +211,10 @@ impl Git {
 
     /// Returns the newest stash entry, by the files of references.
     fn stash_tip(&self) -> Option<Oid> {
-        let read = |name, most| files::read_plain(&self.layout.common_dir.join(name), most).ok();
-        if let Some(loose) = read("refs/stash", 1 << 10) {
-            return Oid::parse(loose.trim_ascii());
+        match files::read_plain(&self.layout.common_dir.join("refs/stash"), 1 << 10) {
+            Ok(loose) => Oid::parse(loose.trim_ascii()),
+            Err(_) => self.layout.packed(b"refs/stash"),
         }
-        let packed = read("packed-refs", MOST)?;
-        packed
-            .split(|b| *b == b'\n')
-            .find_map(|line| Oid::parse(line.strip_suffix(b" refs/stash")?))
     }
 
     /// Returns the other work trees of the repository.

@@ -3,8 +3,9 @@
 
 use super::error::GitError;
 use super::object::Oid;
-use super::{Git, split_nul};
+use super::{Git, command, split_nul};
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use vplan_os::files;
@@ -41,10 +42,8 @@ impl Remote {
         let spec =
             |source: &str| format!("refs/heads/{source}:refs/remotes/{}/{source}", self.name);
         let (all, one) = (spec("*"), spec(branch));
-        self.fetch
-            .iter()
-            .map(|f| f.strip_prefix('+').unwrap_or(f))
-            .any(|f| f == all || f == one)
+        let mut specs = self.fetch.iter().map(|f| f.strip_prefix('+').unwrap_or(f));
+        specs.any(|f| f == all || f == one)
     }
 }
 
@@ -95,11 +94,10 @@ impl<'g> Refs<'g> {
         match self.read_ref(name) {
             RefContent::Names(target) => Ok(Some(target)),
             RefContent::Absent => Ok(None),
-            RefContent::Unsupported => Ok(self
-                .listed()?
-                .iter()
-                .find(|l| l.name == name)
-                .map(|l| l.target.clone())),
+            RefContent::Unsupported => {
+                let listed = self.listed()?.iter().find(|l| l.name == name);
+                Ok(listed.map(|l| l.target.clone()))
+            }
         }
     }
 
@@ -126,11 +124,8 @@ impl<'g> Refs<'g> {
     /// Errors of git, if it is called.
     pub fn head(&self) -> Result<Option<String>, GitError> {
         if !self.is_of_files() {
-            return Ok(self
-                .listed()?
-                .iter()
-                .find(|l| l.is_head)
-                .map(|l| l.name.clone()));
+            let head = self.listed()?.iter().find(|l| l.is_head);
+            return Ok(head.map(|l| l.name.clone()));
         }
         let bytes = files::read_plain(&self.git.layout().git_dir.join("HEAD"), MAX_LOOSE)
             .unwrap_or_default();
@@ -164,22 +159,16 @@ impl<'g> Refs<'g> {
         if let Some(found) = bytes.and_then(|bytes| settings(&bytes)) {
             return Ok(gather(found));
         }
-        let output = self.git.call(&[
-            "config",
-            "--null",
-            "--get-regexp",
-            r"^remote\..*\.(url|fetch)$",
-        ])?;
+        let words = command(r"config --null --get-regexp ^remote\..*\.(url|fetch)$");
+        let output = self.git.call(&words)?;
         let text = |record: Vec<u8>| String::from_utf8(record).ok();
-        let found = split_nul(&output.stdout)
-            .into_iter()
-            .filter_map(text)
-            .filter_map(|record| {
-                let (key, value) = record.split_once('\n')?;
-                let (name, key) = key.strip_prefix("remote.")?.rsplit_once('.')?;
-                Some((name.to_owned(), key.to_owned(), value.to_owned()))
-            });
-        Ok(gather(found.collect()))
+        let setting = |record: String| {
+            let (key, value) = record.split_once('\n')?;
+            let (name, key) = key.strip_prefix("remote.")?.rsplit_once('.')?;
+            Some((name.to_owned(), key.to_owned(), value.to_owned()))
+        };
+        let found = split_nul(&output.stdout).into_iter().filter_map(text);
+        Ok(gather(found.filter_map(setting).collect()))
     }
 
     /// Whether references are files here, and not tables.
@@ -223,30 +212,21 @@ impl<'g> Refs<'g> {
     fn listed(&self) -> Result<&[Listed], GitError> {
         let list = || {
             let format = "--format=%(HEAD)%(objectname) %(refname) %(symref)";
-            let output = self
-                .git
-                .ask(&["for-each-ref", format, "refs/heads/", "refs/remotes/"])?;
-            Ok(String::from_utf8_lossy(&output)
-                .lines()
-                .filter_map(read_listed)
-                .collect())
+            let words = ["for-each-ref", format, "refs/heads/", "refs/remotes/"];
+            let output = self.git.ask(&words)?;
+            let text = String::from_utf8_lossy(&output);
+            Ok(text.lines().filter_map(read_listed).collect())
         };
-        self.listed
-            .get_or_init(list)
-            .as_deref()
-            .map_err(Clone::clone)
+        let listed = self.listed.get_or_init(list).as_deref();
+        listed.map_err(Clone::clone)
     }
 }
 
 fn read_listed(line: &str) -> Option<Listed> {
     let is_head = line.starts_with('*');
     let mut fields = line.get(1..)?.split(' ');
-    let (id, name, symbolic) = (
-        fields.next()?,
-        fields.next()?,
-        fields.next().unwrap_or_default(),
-    );
-    let target = match symbolic {
+    let (id, name) = (fields.next()?, fields.next()?);
+    let target = match fields.next().unwrap_or_default() {
         "" => Target::Id(Oid::parse(id.as_bytes())?),
         other => Target::Symbolic(other.to_owned()),
     };
@@ -332,30 +312,20 @@ fn remote_of(head: &str) -> Option<Option<String>> {
 }
 
 fn gather(found: Vec<(String, String, String)>) -> Vec<Remote> {
-    let mut remotes: Vec<Remote> = Vec::new();
-    let mut names: Vec<&String> = found
-        .iter()
-        .filter(|(_, key, _)| key == "url")
-        .map(|(name, ..)| name)
-        .collect();
-    names.sort();
-    names.dedup();
-    for name in names {
-        let fetch = found
+    let of = |name: &str, wanted: &str| {
+        let own = found
             .iter()
-            .filter(|(n, key, _)| n == name && key == "fetch")
-            .map(|(.., value)| value.clone());
-        let url = found
-            .iter()
-            .find(|(n, key, _)| n == name && key == "url")
-            .map(|(.., value)| value.clone());
-        remotes.push(Remote {
-            name: name.clone(),
-            url: url.unwrap_or_default(),
-            fetch: fetch.collect(),
-        });
-    }
-    remotes
+            .filter(|(n, key, _)| n == name && key == wanted);
+        own.map(|(.., value)| value.clone()).collect::<Vec<_>>()
+    };
+    let with_url = found.iter().filter(|(_, key, _)| key == "url");
+    let names: BTreeSet<&String> = with_url.map(|(name, ..)| name).collect();
+    let remote = |name: &String| Remote {
+        name: name.clone(),
+        url: of(name, "url").into_iter().next().unwrap_or_default(),
+        fetch: of(name, "fetch"),
+    };
+    names.into_iter().map(remote).collect()
 }
 
 #[cfg(test)]

@@ -120,7 +120,8 @@ impl Layout {
         None
     }
 
-    fn packed(&self, name: &[u8]) -> Option<Oid> {
+    /// Returns the object of a reference that is not a file of its own.
+    pub(super) fn packed(&self, name: &[u8]) -> Option<Oid> {
         let path = self.common_dir.join("packed-refs");
         let bytes = files::read_plain(&path, 64 * 1024 * 1024).ok()?;
         bytes.split(|b| *b == b'\n').find_map(|line| {

@@ -3,7 +3,7 @@
 use super::error::{self, GitError};
 use super::object::Oid;
 use super::refs::Refs;
-use super::{Git, repository};
+use super::{Git, repository, words};
 
 /// Git's message on standard error about a name that it finds in more than one place (in the locale
 /// `C`).
@@ -18,14 +18,9 @@ impl Git {
         if !is_queryable(revision) {
             return Err(GitError::UnknownRevision(revision.to_owned()));
         }
-        let expression = format!("{revision}^{{commit}}");
-        let output = self.call(&[
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            &expression,
-        ])?;
+        let expression = [format!("{revision}^{{commit}}")];
+        let words = words("rev-parse --verify --quiet --end-of-options", expression);
+        let output = self.call(&words)?;
         self.read_commit(revision, &output)
     }
 
@@ -66,35 +61,27 @@ impl Git {
         let is_full = stem.starts_with("refs/");
         if is_full {
             // Git would go on and read it as `refs/heads/refs/…`.
-            return if references.own.iter().any(|name| name == stem) {
-                found
-            } else {
-                Err(GitError::UnknownRevision(revision.to_owned()))
+            return match references.own.iter().any(|name| name == stem) {
+                true => found,
+                false => Err(GitError::UnknownRevision(revision.to_owned())),
             };
         }
-        let said = output
-            .stderr
-            .windows(AMBIGUOUS.len())
-            .any(|w| w == AMBIGUOUS);
+        let mut parts = output.stderr.windows(AMBIGUOUS.len());
+        let said = parts.any(|part| part == AMBIGUOUS);
+        let ambiguous = |found| GitError::AmbiguousRevision {
+            name: stem.to_owned(),
+            found,
+        };
         match found {
             Ok(commit) if !said && !references.is_ambiguous() => {
-                match self.of_no_remote(stem, &references)? {
-                    Some(found) => Err(GitError::AmbiguousRevision {
-                        name: stem.to_owned(),
-                        found,
-                    }),
-                    None => Ok(commit),
-                }
+                let meanings = self.of_no_remote(stem, &references)?;
+                meanings.map_or(Ok(commit), |found| Err(ambiguous(found)))
             }
-            Ok(_) => Err(GitError::AmbiguousRevision {
-                name: stem.to_owned(),
-                found: self.meanings(stem, references),
-            }),
+            Ok(_) => Err(ambiguous(self.meanings(stem, references))),
             Err(GitError::UnknownRevision(_)) if stem == revision && references.own.is_empty() => {
-                match one_of(stem, references.of_remotes)? {
-                    Some(reference) => self.resolve(&reference),
-                    None => Err(GitError::UnknownRevision(revision.to_owned())),
-                }
+                let reference = one_of(stem, references.of_remotes)?;
+                let unknown = || GitError::UnknownRevision(revision.to_owned());
+                self.resolve(&reference.ok_or_else(unknown)?)
             }
             Err(e) => Err(e),
         }
@@ -130,12 +117,10 @@ impl Git {
     /// Errors of git.
     pub fn parents(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let text = self.ask(&["cat-file", "commit", &commit.to_string()])?;
-        let header = text
-            .split(|b| *b == b'\n')
-            .take_while(|line| !line.is_empty());
-        Ok(header
-            .filter_map(|line| Oid::parse(line.strip_prefix(b"parent ")?))
-            .collect())
+        let lines = text.split(|b| *b == b'\n');
+        let header = lines.take_while(|line| !line.is_empty());
+        let parents = header.filter_map(|line| Oid::parse(line.strip_prefix(b"parent ")?));
+        Ok(parents.collect())
     }
 
     /// Returns the commit of a branch of this name on a remote; `origin` comes first.
@@ -146,12 +131,12 @@ impl Git {
         if !error::is_branch_name(name) {
             return Ok(None);
         }
-        match one_of(name, self.references(name)?.of_remotes)? {
-            Some(reference) => self
-                .resolve(&reference)
-                .map(|commit| Some((reference, commit))),
-            None => Ok(None),
-        }
+        let found = one_of(name, self.references(name)?.of_remotes)?;
+        let resolved = found.map(|reference| {
+            let commit = self.resolve(&reference)?;
+            Ok((reference, commit))
+        });
+        resolved.transpose()
     }
 
     /// Collects the references that a short name can mean.
@@ -162,33 +147,23 @@ impl Git {
         let own = own_names(stem);
         let of_remotes = format!("refs/remotes/*/{stem}");
         let mut args = vec!["for-each-ref", "--format=%(refname)"];
-        args.extend(
-            own.iter()
-                .map(String::as_str)
-                .filter(|name| name.starts_with("refs/")),
-        );
+        let full = own.iter().map(String::as_str);
+        args.extend(full.filter(|name| name.starts_with("refs/")));
         args.push(&of_remotes);
         let output = self.ask(&args)?;
         let text = String::from_utf8_lossy(&output);
         let listed: Vec<&str> = text.lines().collect();
         let ends = format!("/{stem}");
         let is_of_remote = |name: &&&str| {
-            let rest = name
-                .strip_prefix("refs/remotes/")
-                .and_then(|n| n.strip_suffix(&ends));
+            let rest = name.strip_prefix("refs/remotes/");
+            let rest = rest.and_then(|n| n.strip_suffix(&ends));
             rest.is_some_and(|remote| !remote.is_empty() && !remote.contains('/'))
         };
-        Ok(References {
-            of_remotes: listed
-                .iter()
-                .filter(is_of_remote)
-                .map(|n| (*n).to_owned())
-                .collect(),
-            own: own
-                .into_iter()
-                .filter(|name| listed.contains(&name.as_str()))
-                .collect(),
-        })
+        let of_remotes = listed.iter().filter(is_of_remote);
+        let of_remotes = of_remotes.map(|n| (*n).to_owned()).collect();
+        let own = own.into_iter();
+        let own = own.filter(|name| listed.contains(&name.as_str())).collect();
+        Ok(References { own, of_remotes })
     }
 
     /// Lists all meanings of a name, for the message.
@@ -236,10 +211,8 @@ impl References {
 /// Returns the references that git tries for a name, in its order.
 fn own_names(stem: &str) -> Vec<String> {
     let mut names = vec![stem.to_owned()];
-    names.extend(
-        ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"]
-            .map(|prefix| format!("{prefix}{stem}")),
-    );
+    let prefixes = ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/"];
+    names.extend(prefixes.map(|prefix| format!("{prefix}{stem}")));
     names.push(format!("refs/remotes/{stem}/HEAD"));
     names
 }
@@ -263,11 +236,8 @@ fn is_queryable(revision: &str) -> bool {
 
 /// Returns the name that a revision begins with: `main` of `main~2`, `main@{1}`, `main^{commit}`.
 fn stem(revision: &str) -> &str {
-    let end = revision
-        .find(['~', '^', ':'])
-        .into_iter()
-        .chain(revision.find("@{"))
-        .min();
+    let ends = revision.find(['~', '^', ':']).into_iter();
+    let end = ends.chain(revision.find("@{")).min();
     end.and_then(|end| revision.get(..end)).unwrap_or(revision)
 }
 

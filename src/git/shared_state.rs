@@ -267,10 +267,8 @@ fn restored((path, before): (&PathBuf, &FileContent)) -> Option<StateDifference>
 }
 
 fn references(git: &Git) -> Result<BTreeMap<String, String>, GitError> {
-    let output = git.ask(&[
-        "for-each-ref",
-        "--format=%(refname) %(objectname) %(symref)",
-    ])?;
+    let format = "--format=%(refname) %(objectname) %(symref)";
+    let output = git.ask(&["for-each-ref", format])?;
     let text = String::from_utf8_lossy(&output);
     let value = |line: &str| {
         let mut fields = line.split(' ');

@@ -7,7 +7,7 @@
 
 mod touched;
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
@@ -489,7 +489,7 @@ impl<'a> Reader<'a> {
         // A repository in the repository: a file that it hides from git is not hidden from a
         // contract.
         let dir = RepoPath::from_exact(exact).ok_or(GitError::Unreadable("ls-files"))?;
-        let found = files::walk(self.git.root(), &dir).map_err(|e| unreadable(&dir, &e))?;
+        let found = files::walk(self.git.root(), &dir).map_err(|e| failed(&dir, e))?;
         found.iter().try_for_each(|path| self.file(path.as_bytes()))
     }
 
@@ -497,7 +497,7 @@ impl<'a> Reader<'a> {
     fn file(&mut self, path: &[u8]) -> Result<(), GitError> {
         let name = RepoPath::from_exact(path).ok_or(GitError::Unreadable("ls-files"))?;
         let place = self.git.root().join(std::ffi::OsStr::from_bytes(path));
-        let failed = |e: io::Error| unreadable(&name, &e);
+        let failed = |e: io::Error| failed(&name, e);
         let stat = match rustix::fs::lstat(&place) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(()),
@@ -582,11 +582,4 @@ fn layout_at(git: &Git, path: &RepoPath) -> Option<Layout> {
 
 fn too_much() -> io::Error {
     io::Error::other("too many bytes are not in the index")
-}
-
-fn unreadable(path: &RepoPath, error: &io::Error) -> GitError {
-    GitError::File {
-        path: path.to_string(),
-        message: error.to_string(),
-    }
 }

@@ -1,8 +1,9 @@
 //! Compares the work tree with the index, and writes the index's content to files that differ.
 
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::Listing;
+use super::snapshot::id_length;
 use super::unseen::{HiddenBy, HiddenFiles};
 use super::worktree::{Comparison, LARGE, add_untracked, exact, look_at_all};
 use super::{Git, Lookup, is_record};
@@ -68,11 +69,7 @@ impl Git {
     /// # Errors
     /// Errors of git, and files that cannot be read.
     pub fn apart_from_index(&self, changed: &ChangeSet) -> Result<Apart, GitError> {
-        let length = match self.head()? {
-            Some(head) => head.length(),
-            None => self.empty_tree()?.length(),
-        };
-        let found = look_at_all(self, length, LARGE)?;
+        let found = look_at_all(self, id_length(self)?, LARGE)?;
         let (mut entries, mut seen) = (Vec::new(), Vec::new());
         let (mut conflicts, mut untracked) = (BTreeSet::new(), Vec::new());
         for (entry, file) in found.entries.iter().zip(found.seen) {
@@ -146,7 +143,7 @@ impl Git {
             .collect();
         for path in removed.into_iter().rev().filter(|path| !is_kept(path)) {
             let file = self.root().join(path.to_os());
-            remove(&file).map_err(|e| failed(path.to_string(), &e))?;
+            remove(&file).map_err(|e| failed(path, e))?;
         }
         let wanted: Vec<(&RepoPath, &IndexEntry)> = apart
             .entries
@@ -156,17 +153,9 @@ impl Git {
         let ids: Vec<_> = wanted.iter().map(|(_, entry)| entry.id).collect();
         for ((path, entry), content) in wanted.into_iter().zip(self.blobs(&ids)?) {
             let file = self.root().join(path.to_os());
-            put(self.root(), &file, entry.mode, content)
-                .map_err(|e| failed(path.to_string(), &e))?;
+            put(self.root(), &file, entry.mode, content).map_err(|e| failed(path, e))?;
         }
         Ok(())
-    }
-}
-
-pub(super) fn failed(path: String, error: &io::Error) -> GitError {
-    GitError::File {
-        path,
-        message: error.to_string(),
     }
 }
 

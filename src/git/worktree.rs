@@ -6,7 +6,7 @@
 //! `core.checkStat`, `core.fileMode`, `core.ignoreCase`).
 
 use super::convert::Converter;
-use super::error::GitError;
+use super::error::{GitError, failed};
 use super::index::{self, Index, IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::{Listed, Listing};
 use super::memory::Learned;
@@ -69,10 +69,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             git_names,
             ..
         } = &observed;
-        if let Some(record) = entries
-            .iter()
-            .find(|entry| depth == 0 && is_record(&entry.path))
-        {
+        let mut records = entries.iter().filter(|entry| is_record(&entry.path));
+        if let Some(record) = records.next().filter(|_| depth == 0) {
             return Err(GitError::TrackedRecord(visible(&record.path)));
         }
         let mut comparison = Comparison::new(git, &listing, depth);
@@ -99,10 +97,8 @@ pub(super) fn changes(git: &Git, tree: &Oid, depth: usize) -> Result<Vec<Changed
             }
         }
         let whole = |paths: Vec<RepoPath>| -> Vec<RepoPath> {
-            paths
-                .iter()
-                .filter_map(|path| RepoPath::from_exact(&git.key(path.as_bytes())))
-                .collect()
+            let whole = |path: &RepoPath| RepoPath::from_exact(&git.key(path.as_bytes()));
+            paths.iter().filter_map(whole).collect()
         };
         git.memory.add_unseen(Unseen {
             hidden,
@@ -340,10 +336,8 @@ fn list_entries(git: &Git, length: usize) -> Result<(Vec<IndexEntry>, bool), Git
         Err(_) => {}
     }
     let output = git.ask(&["ls-files", "-z", "--cached", "--stage", "-t"])?;
-    let entries: Option<Vec<IndexEntry>> = split_nul(&output)
-        .iter()
-        .map(|record| listed_entry(record))
-        .collect();
+    let records = split_nul(&output);
+    let entries: Option<_> = records.iter().map(|record| listed_entry(record)).collect();
     let entries = entries.ok_or(GitError::Unreadable("ls-files"))?;
     Ok((entries, false))
 }
@@ -402,16 +396,11 @@ impl<'a> Parents<'a> {
         }
         let fd = if dir.is_empty() { &self.top } else { &self.dir };
         // No descriptor left, or no `openat2`.
-        let whole = || {
-            (
-                CWD,
-                Cow::Owned(join_bytes(self.root, path).into_os_string().into_vec()),
-            )
+        let Some(fd) = fd else {
+            let whole = join_bytes(self.root, path).into_os_string().into_vec();
+            return Some((CWD, Cow::Owned(whole)));
         };
-        Some(
-            fd.as_ref()
-                .map_or_else(whole, |fd| (fd.as_fd(), Cow::Borrowed(name))),
-        )
+        Some((fd.as_fd(), Cow::Borrowed(name)))
     }
 
     fn is_real(&mut self, dir: &[u8]) -> bool {
@@ -692,7 +681,7 @@ impl<'a> Comparison<'a> {
     /// Adds all files in a directory that git shows as one path: a file that it hides from git is
     /// not hidden from a contract.
     fn everything_in(&mut self, path: &RepoPath, status: Status) -> Result<(), GitError> {
-        let found = files::walk(self.git.root(), path).map_err(|e| unreadable(path, &e))?;
+        let found = files::walk(self.git.root(), path).map_err(|e| failed(path, e))?;
         self.inside
             .extend(found.into_iter().map(|path| ChangedFile { path, status }));
         Ok(())
@@ -701,13 +690,6 @@ impl<'a> Comparison<'a> {
 
 pub(super) fn exact(path: &[u8]) -> Result<RepoPath, GitError> {
     RepoPath::from_exact(path).ok_or(GitError::Unreadable("index"))
-}
-
-fn unreadable(path: &RepoPath, error: &std::io::Error) -> GitError {
-    GitError::File {
-        path: path.to_string(),
-        message: error.to_string(),
-    }
 }
 
 /// Adds an untracked file. A nested repository, which git shows as one path, is that path and all
@@ -727,7 +709,7 @@ pub(super) fn add_untracked(
     let exact = RepoPath::from_exact(exact).ok_or(GitError::Unreadable("ls-files"))?;
     if path.ends_with(b"/") {
         files::walk(root, &exact)
-            .map_err(|e| unreadable(&exact, &e))?
+            .map_err(|e| failed(&exact, e))?
             .into_iter()
             .for_each(&mut add);
     }

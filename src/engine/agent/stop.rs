@@ -12,11 +12,11 @@ use crate::{Engine, Exit, Failure, GitError, History, Oid, Report, Site, Verdict
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use vplan_base::word::visible_path;
 use vplan_git::repository;
 use vplan_ledger::SubjectEntry;
 use vplan_ledger::round::Because;
 use vplan_os::clock::Clock;
-use vplan_os::files::beneath::shown;
 use vplan_os::own_program::ProgramOutput;
 use vplan_plan::definition;
 use vplan_repo::changes::base::{Unknown, default_base};
@@ -511,7 +511,7 @@ fn replaced(root: &Path) -> Failure {
         Ok(_) => "is not the repository in which the session began: that one was moved or removed",
         Err(_) => "is missing: the repository of the session was moved or removed",
     };
-    let shown = shown(root);
+    let shown = visible_path(root);
     Failure::setup("vplan::hook::replaced", format!("`{shown}` {what}"))
         .help(format!("move it back to `{shown}`"))
 }

@@ -4,7 +4,7 @@
 //! The content of submodules is not compared.
 
 use super::{Reader, SYMLINK, Snapshot, SnapshotFile, id_length};
-use crate::error::GitError;
+use crate::error::{GitError, failed};
 use crate::index::SUBMODULE;
 use crate::observed::{FileStatus, SearchedFolder};
 use crate::rules::{NAME, Rules};
@@ -30,11 +30,7 @@ impl Snapshot {
     /// # Errors
     /// A touched file cannot be read.
     pub fn differing(&self, git: &Git) -> Result<BTreeSet<RepoPath>, GitError> {
-        let failed = |error: std::io::Error| GitError::File {
-            path: ".".to_owned(),
-            message: error.to_string(),
-        };
-        let top = open_folder(git.root()).map_err(|e| failed(e.into()))?;
+        let top = open_folder(git.root()).map_err(|e| failed(".", e))?;
         let share = self.files.len().div_ceil(parallel::parts()).max(LEAST);
         let shares = self.files.chunks(share).collect();
         let touched = parallel::each(shares, |share: &[SnapshotFile]| {
@@ -47,7 +43,7 @@ impl Snapshot {
             .filter(|folder| self.is_folder_touched(&top, folder))
             .collect();
         if !folders.is_empty() {
-            let beneath = Beneath::open(git.root()).map_err(failed)?;
+            let beneath = Beneath::open(git.root()).map_err(|e| failed(".", e))?;
             for folder in folders {
                 self.add_new(git, &beneath, folder, &mut differing);
             }
