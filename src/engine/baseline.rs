@@ -71,7 +71,7 @@ fn found(
         return Ok(of_work_tree(&path, here, &why));
     }
     let then = match file::read(&session.site, &path, Some(&commit)) {
-        Ok(then) if !then.has_errors() => then.baseline,
+        Ok(then) if !then.has_errors() => then.present(),
         Ok(_) => return Ok(unreadable(&path, &commit, "it is damaged")),
         Err(error) => return Ok(unreadable(&path, &commit, &error.to_string())),
     };
@@ -112,7 +112,7 @@ fn in_work_tree(site: &Site, path: &RepoPath) -> Result<Option<Baseline>, Failur
     if found.has_errors() {
         return Err(damaged(path, found));
     }
-    Ok(found.baseline)
+    Ok(found.present())
 }
 
 /// Makes the failure of a baseline that cannot be read or written: exit 3.
@@ -133,7 +133,7 @@ pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
 /// Whether a commit has a contract, or something in its place.
 fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
     // The empty tree is the base of unrelated histories.
-    if Oid::empty_tree(commit.length()) == Some(*commit) {
+    if commit.is_empty_tree() {
         return false;
     }
     // An unreadable file may be a baseline.

@@ -57,7 +57,7 @@ impl ReadContract {
         if found.has_errors() {
             return Err(damaged(&path, found));
         }
-        let baseline = found.baseline.unwrap_or_default();
+        let baseline = found.content;
         let (contract, Loaded { sources, .. }) = valid(loaded)?;
         Ok(Self {
             contract,

@@ -127,11 +127,11 @@ impl<'e> Locking<'e> {
         if found.has_errors() {
             self.engine.observer.mended(&self.path, &found);
         }
-        let (_, mut pinned) = self.loaded(&found.lock, &BTreeSet::new())?;
+        let (_, mut pinned) = self.loaded(&found.content, &BTreeSet::new())?;
         let mut before = Pinned::default();
         let written = self.replace(|now| {
             self.merged(now, &mut pinned)?;
-            before = now.lock.clone();
+            before = now.content.clone();
             Ok::<_, Failure>(pinned.clone())
         })?;
         let held = |import| Line::held(import, &before);
@@ -150,7 +150,7 @@ impl<'e> Locking<'e> {
             true => self.record(&asked()?)?,
             false => (None, Vec::new()),
         };
-        let lock = lockfile::read(&self.site, &self.path, None)?.lock;
+        let lock = lockfile::read(&self.site, &self.path, None)?.content;
         Ok(Account {
             written: written || recorded.is_some() || !judged.is_empty(),
             judged,
@@ -170,18 +170,18 @@ impl<'e> Locking<'e> {
             };
             return Err(lock_invalid(&self.path, found));
         }
-        let imports = now.lock.imports.iter();
+        let imports = now.content.imports.iter();
         let imports = imports.filter(|i| pinned.import(&i.origin).is_some_and(|p| p != *i));
         let imports = imports.map(|i| format!("`{}` to other bytes", i.origin));
-        let refs = now.lock.refs.iter();
+        let refs = now.content.refs.iter();
         let refs = refs.filter(|r| pinned.commit(&r.at).is_some_and(|p| p.commit != r.commit));
         let refs = refs.map(|r| format!("`{}` to another commit", r.at));
         if let Some(disputed) = imports.chain(refs).next() {
             let message = format!("another `vplan lock` pinned {disputed}");
             return Err(Failure::drift(CHANGED.0, message).help("look at the lock, then try again"));
         }
-        pinned.proposals.clone_from(&now.lock.proposals);
-        if self.engine.locked && now.lock != *pinned {
+        pinned.proposals.clone_from(&now.content.proposals);
+        if self.engine.locked && now.content != *pinned {
             let message = format!("the lock `{}` is not up to date", self.path);
             return Err(Failure::drift("vplan::lock::stale", message)
                 .help("run `vplan lock` without `--locked`, and check the lock in"));
@@ -243,12 +243,12 @@ impl<'e> Locking<'e> {
     /// As for [`Self::update`], and a lock that does not pin all.
     pub fn fetch(&self) -> Result<Account, Failure> {
         let found = self.whole()?;
-        let (_, pinned) = self.loaded(&found.lock, &BTreeSet::new())?;
+        let (_, pinned) = self.loaded(&found.content, &BTreeSet::new())?;
         let imports = pinned.imports.iter();
         let mut origins = imports.clone().map(|import| &import.origin);
         let mut refs = pinned.refs.iter().map(|new| &new.at);
-        let origin = origins.find(|origin| found.lock.import(origin).is_none());
-        let new = refs.find(|at| found.lock.commit(at).is_none());
+        let origin = origins.find(|origin| found.content.import(origin).is_none());
+        let new = refs.find(|at| found.content.commit(at).is_none());
         let new = new.map(ToString::to_string);
         if let Some(what) = origin.map(ToString::to_string).or(new) {
             let path = &self.path;
@@ -256,7 +256,7 @@ impl<'e> Locking<'e> {
             return Err(Failure::drift("vplan::lock::stale", message));
         }
         let entries = imports.map(|i| Line::of(&i.origin, Some(i), State::Kept));
-        Ok(Account::of(&self.path, entries.collect(), &found.lock))
+        Ok(Account::of(&self.path, entries.collect(), &found.content))
     }
 
     /// Calls the proposer and the judge, and records their answers. Returns the digests of the
@@ -287,7 +287,7 @@ impl<'e> Locking<'e> {
             judged.iter().map(question).collect(),
         );
         self.replace(|now| {
-            let mut lock = now.lock.clone();
+            let mut lock = now.content.clone();
             let answers = proposed.into_iter().chain(judged);
             answers.for_each(|answer| lock.record(answer));
             Ok(lock)
@@ -317,7 +317,7 @@ impl<'e> Locking<'e> {
             return Err(invalid(loaded));
         }
         let mut entries: Vec<Line> = Vec::new();
-        for pinned in &found.lock.refs {
+        for pinned in &found.content.refs {
             if asked_refs.contains(&pinned.at) {
                 entries.push(Line::of_ref(pinned, Some(pinned)));
             } else if whole {
@@ -325,12 +325,12 @@ impl<'e> Locking<'e> {
             }
         }
         for origin in &asked {
-            let pin = found.lock.import(origin);
+            let pin = found.content.import(origin);
             let state = pin.map_or(State::Missing, |_| State::Kept);
             entries.push(Line::of(origin, pin, state));
         }
         // While a file is missing, its imports are not known.
-        let surplus = found.lock.imports.iter();
+        let surplus = found.content.imports.iter();
         let surplus = surplus.filter(|i| whole && !asked.contains(&i.origin));
         entries.extend(surplus.map(|i| Line::of(&i.origin, Some(i), State::Surplus)));
         let stale = entries.iter().filter(|e| e.state != State::Kept).count();
@@ -353,7 +353,7 @@ impl<'e> Locking<'e> {
                 })
             }
         };
-        Ok((Account::of(&self.path, entries, &found.lock), failure))
+        Ok((Account::of(&self.path, entries, &found.content), failure))
     }
 }
 
@@ -527,9 +527,9 @@ impl<'e> Locking<'e> {
             return Err(failure.help("leave out one of them"));
         }
         let found = self.whole()?;
-        let (old, before) = self.loaded(&found.lock, &BTreeSet::new())?;
+        let (old, before) = self.loaded(&found.content, &BTreeSet::new())?;
         let moved = named(&old, &before, names)?;
-        let (new, pinned) = self.loaded(&found.lock, &moved)?;
+        let (new, pinned) = self.loaded(&found.content, &moved)?;
         let sides = (old.contract, new.contract);
         let (Some(contract), Some(after)) = sides else {
             return Err(Failure::contract("vplan::contract::invalid", "no contract"));
@@ -546,7 +546,7 @@ impl<'e> Locking<'e> {
         Ok(Moving {
             locking: self,
             account,
-            before: found.lock,
+            before: found.content,
             pinned,
             moved,
             contract: after,
@@ -574,12 +574,12 @@ impl Moving<'_, '_> {
             }
         }
         let written = self.locking.replace(|now| {
-            if now.lock != self.before {
+            if now.content != self.before {
                 let message = "another `vplan lock` changed the lock in the meantime";
                 return Err(Failure::drift("vplan::lock::changed", message).help("try again"));
             }
             let mut pinned = self.pinned.clone();
-            pinned.proposals.clone_from(&now.lock.proposals);
+            pinned.proposals.clone_from(&now.content.proposals);
             Ok(pinned)
         })?;
         self.account.written = written;

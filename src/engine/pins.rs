@@ -44,7 +44,7 @@ impl Engine<'_> {
         }
         let complete = matches!(&loaded, Ok(loaded) if loaded.contract.is_some());
         let mut surplus = found
-            .lock
+            .content
             .imports
             .iter()
             .filter(|i| !asked.contains(&i.origin));

@@ -48,7 +48,7 @@ impl Session {
         if found.has_errors() {
             return Err(pins::invalid(&path, found));
         }
-        Ok(found.lock.answer(question).map(|a| a.answer.clone()))
+        Ok(found.content.answer(question).map(|a| a.answer.clone()))
     }
 
     /// Returns the proposal for a run. If the proposer fails, the run continues with the contract's

@@ -53,7 +53,7 @@ fn is_named_by_tools(path: &[u8]) -> bool {
     let is_swap = name.starts_with(b".") && !name.ends_with(b"~");
     LEFT_NAMES.contains(&name)
         || is_swap && LEFT_ENDS.iter().any(|end| name.ends_with(end))
-        || names.any(|name| TOOL_FOLDERS.contains(&name) && !COMMON_FOLDERS.contains(&name))
+        || names.any(|name| has_word(TOOL_FOLDERS, name) && !COMMON_FOLDERS.contains(&name))
 }
 
 /// Returns the line of a `.gitignore` that ignores a path: for files left by tools, anywhere; for

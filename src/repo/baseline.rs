@@ -1,9 +1,9 @@
 //! Finds, reads and replaces the baseline of a contract.
 
-use crate::beside::{self, Beside, BesideError};
+use crate::beside::{self, Beside, BesideError, FileBeside};
 use crate::load::Site;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::diagnostic::{Diagnostic, Diagnostics, Severity};
+use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::{Place, Span};
@@ -14,15 +14,7 @@ use vplan_git::object::Oid;
 use vplan_os::files;
 
 /// A baseline, with its text and diagnostics.
-#[derive(Debug, Default)]
-pub struct BaselineFile {
-    /// Its content, without invalid entries; `None` if the file does not exist.
-    pub baseline: Option<Baseline>,
-    /// Its text with its name, for the messages.
-    pub sources: Sources,
-    /// The errors in it.
-    pub diagnostics: Vec<Diagnostic>,
-}
+pub type BaselineFile = FileBeside<Baseline>;
 
 /// The mistakes in the baseline of a contract.
 #[derive(Debug, Default)]
@@ -32,27 +24,6 @@ pub struct Surveyed {
     pub diagnostics: Diagnostics,
     /// The number of entries.
     pub entries: usize,
-}
-
-impl BaselineFile {
-    /// Whether there are errors in it.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.diagnostics
-            .iter()
-            .any(|d| d.severity == Severity::Error)
-    }
-
-    fn of(path: &RepoPath, text: String) -> Self {
-        let mut sources = Sources::default();
-        let id = sources.add(Source::new(path.to_string(), &text));
-        let (baseline, found) = decode(&text, id);
-        Self {
-            baseline: Some(baseline),
-            diagnostics: found.sorted(),
-            sources,
-        }
-    }
 }
 
 /// Returns the path of the baseline next to a contract: `verify.vplan` has `verify.baseline.kdl`.
@@ -71,7 +42,7 @@ pub fn read(
     revision: Option<&Oid>,
 ) -> Result<BaselineFile, BesideError> {
     let text = beside::read(site, Beside::Baseline, path, revision, MAX_BYTES)?;
-    Ok(text.map_or_else(BaselineFile::default, |text| BaselineFile::of(path, text)))
+    Ok(BaselineFile::of(path, text, decode))
 }
 
 /// Examines the baseline of the work tree; `checks` are the names that the contract has, and its
@@ -85,13 +56,7 @@ pub fn survey(
     checks: &BTreeSet<&str>,
     sources: &mut Sources,
 ) -> Result<Surveyed, BesideError> {
-    let found = read(site, path, None)?;
-    let text = found
-        .sources
-        .iter()
-        .next()
-        .map(|(_, source)| source.text().to_owned());
-    let Some(text) = text else {
+    let Some(text) = beside::read(site, Beside::Baseline, path, None, MAX_BYTES)? else {
         return Ok(Surveyed::default());
     };
     let id = sources.add(Source::new(path.to_string(), &text));
@@ -109,12 +74,10 @@ pub fn survey(
         let lines = count(entries, "line");
         let message =
             format!("the baseline has {lines} of a check that the contract does not have");
-        let diagnostic = Diagnostic::warning(UNKNOWN_CHECK, message);
-        diagnostics.push(
-            diagnostic
-                .label(place, "no check is called so")
-                .help("take the lines out, or give the check its name back"),
-        );
+        let diagnostic = Diagnostic::warning(UNKNOWN_CHECK, message)
+            .label(place, "no check is called so")
+            .help("take the lines out, or give the check its name back");
+        diagnostics.push(diagnostic);
     }
     Ok(Surveyed {
         entries: baseline.entries().len(),

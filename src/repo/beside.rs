@@ -1,7 +1,10 @@
 //! Reads a file next to a contract, of the work tree or of a commit: its lock, its baseline.
 
 use crate::load::Site;
+use vplan_base::diagnostic::{Diagnostic, Diagnostics, Severity};
 use vplan_base::path::RepoPath;
+use vplan_base::source::{Source, Sources};
+use vplan_base::span::SourceId;
 use vplan_base::unit::show_size;
 use vplan_git::error::GitError;
 use vplan_git::object::Oid;
@@ -20,6 +23,55 @@ impl Beside {
         match self {
             Self::Lock => ["lock", "vplan lock"],
             Self::Baseline => ["baseline", "vplan baseline record"],
+        }
+    }
+}
+
+/// A file with its text and diagnostics.
+#[derive(Debug, Default)]
+pub struct FileBeside<T> {
+    /// Its text; `None` if the file does not exist.
+    pub text: Option<String>,
+    /// Its content, without invalid entries.
+    pub content: T,
+    /// The text with its name, for the messages.
+    pub sources: Sources,
+    /// The errors in it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T: Default> FileBeside<T> {
+    /// Whether there are errors in it.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .any(|d| d.severity == Severity::Error)
+    }
+
+    /// Returns its content, if the file exists.
+    #[must_use]
+    pub fn present(self) -> Option<T> {
+        self.text.map(|_| self.content)
+    }
+
+    /// Decodes the text of a file, if it exists.
+    pub(super) fn of(
+        path: &RepoPath,
+        text: Option<String>,
+        decode: fn(&str, SourceId) -> (T, Diagnostics),
+    ) -> Self {
+        let Some(text) = text else {
+            return Self::default();
+        };
+        let mut sources = Sources::default();
+        let id = sources.add(Source::new(path.to_string(), &text));
+        let (content, found) = decode(&text, id);
+        Self {
+            content,
+            diagnostics: found.sorted(),
+            sources,
+            text: Some(text),
         }
     }
 }

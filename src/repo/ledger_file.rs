@@ -6,18 +6,16 @@
 //! reader needs no lock.
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags, renameat};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags, renameat};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use vplan_base::word::visible;
+use std::time::Duration;
+use vplan_base::word::visible_path;
 use vplan_ledger::Ledger;
 use vplan_ledger::document::{Unusable, decode, encode};
 use vplan_os::atomic_file::{PRIVATE, replace};
 use vplan_os::process::program::message_of;
-use vplan_os::retry_eintr::{flock, openat};
+use vplan_os::retry_eintr::{flock_within, openat};
 use vplan_os::state_dir::StateDir;
 use vplan_os::state_files;
 
@@ -32,20 +30,18 @@ const ASIDE: &str = "ledger.damaged";
 const MOST: u64 = 64 << 20;
 /// The time that a writer waits for others. One that reads many files locks the ledger for seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// The interval at which a waiting writer tries again.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// The reason why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// It was not written by vplan, or is empty.
-    #[error("the ledger `{}` cannot be used: {why}", visible(.path.as_os_str().as_bytes()))]
+    #[error("the ledger `{}` cannot be used: {why}", visible_path(.path))]
     Unusable { path: PathBuf, why: Unusable },
     /// Others have been writing all the time.
-    #[error("the ledger `{}` has been locked by other writers for {}s", visible(.0.as_os_str().as_bytes()), .1.as_secs())]
+    #[error("the ledger `{}` has been locked by other writers for {}s", visible_path(.0), .1.as_secs())]
     Busy(PathBuf, Duration),
     /// The system refuses.
-    #[error("the ledger `{}` cannot be {what}: {}", visible(.path.as_os_str().as_bytes()), message_of(.source))]
+    #[error("the ledger `{}` cannot be {what}: {}", visible_path(.path), message_of(.source))]
     Io {
         path: PathBuf,
         /// `read`, `locked`, `written`
@@ -184,15 +180,11 @@ impl LedgerFile {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = openat(&self.place.folder, LOCK, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|e| self.failed("locked", e.into()))?;
-        let deadline = Instant::now() + limit;
-        loop {
-            match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(held),
-                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOOK),
-                Err(Errno::WOULDBLOCK) => return Err(LedgerError::Busy(self.path(), limit)),
-                // Without a lock a round could be lost, and with it a failure.
-                Err(error) => return Err(self.failed("locked", error.into())),
-            }
+        match flock_within(&held, limit) {
+            Ok(true) => Ok(held),
+            Ok(false) => Err(LedgerError::Busy(self.path(), limit)),
+            // Without a lock a round could be lost, and with it a failure.
+            Err(error) => Err(self.failed("locked", error.into())),
         }
     }
 

@@ -11,7 +11,7 @@ use vplan_base::path::{PathError, RepoPath};
 use vplan_base::source::{Source, Sources};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::unit::show_size;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_contract::Contract;
 use vplan_contract::draft::{self, Import};
 use vplan_contract::validate::validate;
@@ -20,7 +20,7 @@ use vplan_git::object::Oid;
 use vplan_git::pins::Pins;
 use vplan_git::repository::{self, Discovery};
 use vplan_git::{self as git, Git, Lookup};
-use vplan_os::files::beneath::{Beneath, ReadError, shown};
+use vplan_os::files::beneath::{Beneath, ReadError};
 use vplan_os::files::may_lead_into;
 
 /// The default path of a contract.
@@ -197,7 +197,7 @@ impl LoadError {
 /// It cannot be entered.
 pub fn enter(dir: &Path) -> Result<(), LoadError> {
     std::env::set_current_dir(dir).map_err(|e| LoadError::Directory {
-        path: shown(dir),
+        path: visible_path(dir),
         message: e.to_string(),
     })
 }
@@ -213,7 +213,7 @@ pub fn locate(
     lookup: Lookup<'_>,
 ) -> Result<Site, LoadError> {
     let message = |e: std::io::Error| LoadError::Directory {
-        path: shown(start),
+        path: visible_path(start),
         message: e.to_string(),
     };
     let start = start.canonicalize().map_err(message)?;
@@ -394,7 +394,7 @@ pub fn decode(
 /// A path outside the repository.
 pub fn contract_path(site: &Site, contract: Option<&Path>) -> Result<RepoPath, LoadError> {
     let given = contract.unwrap_or(Path::new(DEFAULT_CONTRACT));
-    let outside = || LoadError::Outside(shown(given));
+    let outside = || LoadError::Outside(visible_path(given));
     // An absolute path is accepted if it is inside.
     let relative = if given.is_absolute() {
         let parent = given

@@ -1,59 +1,25 @@
 //! Finds, reads and replaces a contract's lock.
 
-use crate::beside::{self, Beside, BesideError};
+use crate::beside::{self, Beside, BesideError, FileBeside};
 use crate::load::Site;
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
-use std::time::{Duration, Instant};
-use vplan_base::diagnostic::{Diagnostic, Severity};
+use std::time::Duration;
 use vplan_base::path::RepoPath;
-use vplan_base::source::{Source, Sources};
 use vplan_git::object::Oid;
 use vplan_lock::error::NEWER;
 use vplan_lock::{Lock, MAX_BYTES, decode, encode, update};
 use vplan_os::files;
-use vplan_os::retry_eintr::{flock, openat};
+use vplan_os::retry_eintr::{flock_within, open_folder};
 
 /// A contract's lock, with its text and diagnostics.
-#[derive(Debug, Default)]
-pub struct LockFile {
-    /// Its text; `None` if the file does not exist.
-    pub text: Option<String>,
-    /// Its content, without the entries that are wrong.
-    pub lock: Lock,
-    /// The text with its name, for the messages.
-    pub sources: Sources,
-    /// The errors in it.
-    pub diagnostics: Vec<Diagnostic>,
-}
+pub type LockFile = FileBeside<Lock>;
 
 impl LockFile {
-    /// Whether there are errors in it.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.diagnostics
-            .iter()
-            .any(|d| d.severity == Severity::Error)
-    }
-
     /// Whether a newer vplan wrote it, so that this one must not replace it.
     #[must_use]
     pub fn is_newer(&self) -> bool {
         self.diagnostics.iter().any(|d| d.code == NEWER)
-    }
-
-    fn of(path: &RepoPath, text: String) -> Self {
-        let mut sources = Sources::default();
-        let id = sources.add(Source::new(path.to_string(), &text));
-        let added = &sources;
-        let (lock, found) = decode(added[id].text(), id);
-        Self {
-            lock,
-            diagnostics: found.sorted(),
-            sources,
-            text: Some(text),
-        }
     }
 }
 
@@ -69,7 +35,7 @@ pub fn path_for(contract: &RepoPath) -> RepoPath {
 /// It exists, but is not a regular UTF-8 file of at most [`MAX_BYTES`].
 pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<LockFile, BesideError> {
     let text = beside::read(site, Beside::Lock, path, revision, MAX_BYTES)?;
-    Ok(text.map_or_else(LockFile::default, |text| LockFile::of(path, text)))
+    Ok(LockFile::of(path, text, decode))
 }
 
 /// Replaces a lock by the result of `change` for the present one. Two writers take turns, and a
@@ -91,27 +57,19 @@ pub fn replace<E: From<BesideError>>(
     };
     let target = site.root.join(path.to_os());
     let directory = target.parent().unwrap_or(&site.root);
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let held = openat(rustix::fs::CWD, directory, flags, Mode::empty())
-        .map_err(|e| unwritable(e.into()))?;
-    let deadline = Instant::now() + limit;
-    loop {
-        match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
-            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5))
-            }
-            Err(Errno::WOULDBLOCK) => return Err(BesideError::Busy(path.clone()).into()),
-            // The file system has no locks: the rename alone keeps the file complete.
-            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => break,
-            Err(e) => return Err(unwritable(e.into()).into()),
-        }
+    let held = open_folder(directory).map_err(|e| unwritable(e.into()))?;
+    match flock_within(&held, limit) {
+        Ok(true) => {}
+        Ok(false) => return Err(BesideError::Busy(path.clone()).into()),
+        // The file system has no locks: the rename alone keeps the file complete.
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => {}
+        Err(e) => return Err(unwritable(e.into()).into()),
     }
     let found = read(site, path, None)?;
     let lock = change(&found)?;
     let text = match &found.text {
         None if lock.is_empty() => return Ok(false),
-        Some(_) if !found.has_errors() && found.lock == lock => return Ok(false),
+        Some(_) if !found.has_errors() && found.content == lock => return Ok(false),
         Some(text) => update(text, &lock),
         None => encode(&lock),
     };

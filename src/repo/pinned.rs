@@ -12,7 +12,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_git::error::GitError;
 use vplan_git::fetch::Fetcher;
-use vplan_git::pins::{PinError, Pins};
+use vplan_git::pins::{PinError, Pins, error, helped};
 use vplan_lock::{Lock, PinnedImport, PinnedRef};
 use vplan_store::import_cache::{Store, StoreError};
 
@@ -55,7 +55,7 @@ impl Pins for Pinned<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         let Some(pin) = self.lock.import(origin) else {
             let message = format!("`{}` is not pinned by the lock", origin.url);
-            return Err(error(
+            return Err(helped(
                 NOT_PINNED,
                 message,
                 "`vplan lock` fetches and pins it",
@@ -66,7 +66,7 @@ impl Pins for Pinned<'_> {
             Some(bytes) => Ok(bytes),
             None => {
                 let message = format!("`{}` is pinned, but not in the cache", origin.url);
-                Err(error(NOT_CACHED, message, "`vplan lock` fetches it"))
+                Err(helped(NOT_CACHED, message, "`vplan lock` fetches it"))
             }
         }
     }
@@ -75,7 +75,7 @@ impl Pins for Pinned<'_> {
         let pinned = self.lock.commit(at).map(|pinned| pinned.commit.clone());
         pinned.ok_or_else(|| {
             let message = format!("`{}` of `{}` is not pinned by the lock", at.name, at.url);
-            error(
+            helped(
                 NOT_PINNED,
                 message,
                 "`vplan lock` finds its commit and pins it",
@@ -131,31 +131,29 @@ impl<'a> PinnedImports<'a> {
             ..
         } = self;
         self.found.get_or_insert_with(|| {
-            let commit = match revision {
-                Some(revision) => Some(changes::resolve(
-                    site.git.as_ref().map_err(GitError::clone)?,
-                    revision,
-                )?),
-                None => None,
-            };
-            lockfile::read(site, path, commit.as_ref())
+            let git = || site.git.as_ref().map_err(GitError::clone);
+            let commit = revision.map(|revision| changes::resolve(git()?, revision));
+            lockfile::read(site, path, commit.transpose()?.as_ref())
         })
     }
 
-    /// Returns the lock, unless there are mistakes in it.
-    fn sound(&mut self) -> Result<&Lock, PinError> {
-        let path = self.path.clone();
+    /// Returns what the lock pins, unless there are mistakes in it.
+    fn pinned(&mut self) -> Result<Pinned<'_>, PinError> {
+        let (path, store, max_file) = (self.path.clone(), self.store, self.max_file);
         match self.look() {
             Ok(found) if found.has_errors() => {
                 let message =
                     format!("the lock `{path}` has mistakes, so that nothing is taken from it");
-                Err(error(INVALID, message, "`vplan lock --check` shows them"))
+                Err(helped(INVALID, message, "`vplan lock --check` shows them"))
             }
-            Ok(found) => Ok(&found.lock),
+            Ok(found) => Ok(Pinned {
+                lock: &found.content,
+                store,
+                max_file,
+            }),
             Err(e) => Err(PinError {
-                code: Code(e.code()),
-                message: e.to_string(),
                 help: e.help(),
+                ..error(Code(e.code()), e.to_string())
             }),
         }
     }
@@ -170,11 +168,11 @@ impl<'a> PinnedImports<'a> {
 impl Pins for PinnedImports<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         self.requested.insert(origin.clone());
-        let (store, max_file, revision) = (self.store, self.max_file, self.revision);
+        let revision = self.revision;
         // The present pins are not those of the revision.
         let of_revision = |e: PinError| match revision {
             Some(revision) if e.code == NOT_CACHED || e.code == CACHE_TAMPERED => {
-                let revision = visible(revision.as_bytes());
+                let revision = visible(revision);
                 PinError {
                     help: Some(format!(
                         "`vplan lock --contract-from {revision}` fetches it"
@@ -184,25 +182,12 @@ impl Pins for PinnedImports<'_> {
             }
             _ => e,
         };
-        let lock = self.sound()?;
-        let mut pinned = Pinned {
-            lock,
-            store,
-            max_file,
-        };
-        pinned.read(origin).map_err(of_revision)
+        self.pinned()?.read(origin).map_err(of_revision)
     }
 
     fn commit(&mut self, at: &GitRef) -> Result<String, PinError> {
         self.requested_refs.insert(at.clone());
-        let (store, max_file) = (self.store, self.max_file);
-        let lock = self.sound()?;
-        let mut pinned = Pinned {
-            lock,
-            store,
-            max_file,
-        };
-        pinned.commit(at)
+        self.pinned()?.commit(at)
     }
 }
 
@@ -259,7 +244,7 @@ impl Pins for Fetching<'_> {
             );
             let help = "the same commit must have the same bytes: find out which of both is wrong; \
                         without its entry in the lock, `vplan lock` pins what is there now";
-            return Err(error(CHANGED, message, help));
+            return Err(helped(CHANGED, message, help));
         }
         self.store.write(&bytes).map_err(|e| store_error(&e))?;
         self.pinned.pin(pin);
@@ -294,7 +279,7 @@ impl Fetching<'_> {
             Some(Err(e)) => Err(e.clone()),
             None => {
                 let message = format!("{}, and `--offline` fetches nothing", offline());
-                Err(error(
+                Err(helped(
                     OFFLINE,
                     message,
                     "run `vplan lock` with a connection",
@@ -323,20 +308,12 @@ fn store_error(e: &StoreError) -> PinError {
         ),
         StoreError::Unwritable { .. } => (CACHE, "use another `--cache-dir`"),
     };
-    error(code, e.to_string(), help)
+    helped(code, e.to_string(), help)
 }
 
 fn no_cache() -> PinError {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where".to_owned();
-    error(CACHE, message, "name a directory with `--cache-dir`")
-}
-
-fn error(code: Code, message: String, help: &str) -> PinError {
-    PinError {
-        code,
-        message,
-        help: Some(help.to_owned()),
-    }
+    helped(CACHE, message, "name a directory with `--cache-dir`")
 }
 
 #[cfg(test)]
