@@ -17,7 +17,7 @@ pub fn differences(old: &Baseline, new: &Baseline) -> Vec<Difference> {
             request: None,
             new: None,
             old: None,
-            subject: format!("baseline of {}", visible(check.as_bytes())),
+            subject: format!("baseline of {}", visible(check)),
             what: format!(
                 "{n} known {} {verb}",
                 if n == 1 { "finding" } else { "findings" }

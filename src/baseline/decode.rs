@@ -81,7 +81,7 @@ impl Reader {
             "finding" => self.finding(node),
             "test" => self.test(node),
             other => {
-                let message = format!("a baseline knows no `{}`", visible(other.as_bytes()));
+                let message = format!("a baseline knows no `{}`", visible(other));
                 let label = "neither `finding` nor `test`";
                 self.wrong(UNKNOWN, node.name.span, message, label);
                 None

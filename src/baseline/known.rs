@@ -128,6 +128,6 @@ impl KnownEntry {
                 .join(": "),
             EntryKind::Test { name } => name.clone(),
         };
-        vplan_base::word::visible(text.as_bytes())
+        vplan_base::word::visible(text)
     }
 }

@@ -215,7 +215,7 @@ fn found(
         _ => {
             let status = record.status.name();
             let detail = record.detail.as_deref().unwrap_or_default();
-            return Err(format!("`{status}`: {}", visible(detail.as_bytes())));
+            return Err(format!("`{status}`: {}", visible(detail)));
         }
     };
     if !shows_all {

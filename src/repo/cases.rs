@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::path::RepoPath;
 use vplan_base::source::{Source, Sources};
-use vplan_base::word::visible;
+use vplan_base::word::visible_path;
 use vplan_contract::Contract;
 use vplan_contract::draft::{self, At};
 use vplan_contract::expect::Expect;
@@ -111,7 +111,7 @@ impl Shelf<'_> {
     }
 
     fn locate(&self, file: &Path) -> Result<RepoPath, CaseError> {
-        let outside = || CaseError::Outside(visible(file.as_os_str().as_bytes()));
+        let outside = || CaseError::Outside(visible_path(file));
         let parent = match file.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vplan_base::canon::Hasher;
-use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::path::RepoPath;
 use vplan_git::Git;
 use vplan_git::fingerprint::{Print, Prints, fingerprint};
@@ -59,12 +59,9 @@ impl Tree<'_> {
         let without = own.flatten().chain(self.produces.iter().cloned());
         let without = without.map(|glob| Item {
             not: true,
-            what: ItemContent::Glob(glob),
+            ..Item::from(glob)
         });
-        let all = Glob::parse("**").ok().map(|glob| Item {
-            not: false,
-            what: ItemContent::Glob(glob),
-        });
+        let all = Glob::parse("**").ok().map(Item::from);
         Selection {
             items: all.into_iter().chain(without).collect(),
         }

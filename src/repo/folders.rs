@@ -341,7 +341,7 @@ impl<'a> Folders<'a> {
             let (message, help) = match asked {
                 EachQuestion::Folders(query) if !self.had(query) => self.no_folder(query),
                 EachQuestion::Workspace(query) if !self.had_packages(query) => {
-                    let shown = visible(query.to_word().as_bytes());
+                    let shown = visible(query.to_word());
                     let help = "a package counts when its manifest is tracked, or neither tracked nor ignored";
                     (
                         format!("the workspace `{shown}` has no packages"),
@@ -357,7 +357,7 @@ impl<'a> Folders<'a> {
     }
 
     fn no_folder(&self, query: &FolderQuery) -> (String, String) {
-        let shown = visible(query.to_word().as_bytes());
+        let shown = visible(query.to_word());
         let (glob, with) = shown.split_once("//").unwrap_or((&shown, ""));
         let with = with.replace("//", "`, `");
         let message = match with.is_empty() {
@@ -462,7 +462,7 @@ pub fn folders_at(
 fn faulty(query: &WorkspaceQuery, fault: WorkspaceFault, place: Place) -> Diagnostic {
     let (message, help) = match fault {
         WorkspaceFault::None(near) => {
-            let shown = visible(query.to_word().as_bytes());
+            let shown = visible(query.to_word());
             let help = match near {
                 Some(near) => format!("write `in-workspace \"{near}\"` for the one that is there"),
                 None => "a workspace is declared by `workspaces` of a package.json, pnpm-workspace.yaml, go.work, `[workspace]` of a Cargo.toml or `[tool.uv.workspace]` of a pyproject.toml; write `in-folders` for folders without one".to_owned(),

@@ -285,7 +285,7 @@ impl Reader<'_, '_> {
     /// Returns the text of a file, or the reason why it has none and whether a new lock can fix
     /// that.
     fn text(&mut self, source: &Source) -> Result<String, (ImportFault, bool)> {
-        let shown = visible(source.to_string().as_bytes());
+        let shown = visible(source.to_string());
         let bytes = match source {
             Source::Local(path) => self.local(path).map_err(|f| (f, false))?,
             Source::Std { name, version } => {
@@ -414,7 +414,7 @@ fn missing(beneath: &Beneath, path: &RepoPath) -> ImportFault {
         .map(String::as_str)
         .filter(|n| n.ends_with(".vplan") || n.ends_with(".json"));
     match vplan_base::nearest::nearest(&wanted, contracts) {
-        Some(near) => fault.help(format!("did you mean `{}`?", visible(near.as_bytes()))),
+        Some(near) => fault.help(format!("did you mean `{}`?", visible(near))),
         None => fault.help("the path is relative to the importing file"),
     }
 }

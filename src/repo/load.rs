@@ -126,7 +126,7 @@ pub enum LoadError {
     #[error("`{0}` is outside the sparse checkout")]
     Sparse(RepoPath),
     /// The revision of `--contract-from` lacks the file.
-    #[error("`{}` has no contract at `{path}`", visible(.revision.as_bytes()))]
+    #[error("`{}` has no contract at `{path}`", visible(.revision))]
     MissingIn {
         path: RepoPath,
         /// The requested revision.
@@ -265,10 +265,8 @@ pub fn load(
     pins: &mut dyn Pins,
 ) -> Result<Loaded, LoadError> {
     let path = contract_path(site, wanted.contract)?;
-    let root = visible(site.root.as_os_str().as_bytes());
+    let root = visible_path(&site.root);
     tracing::debug!(%root, git = site.git.is_ok(), %path, revision = wanted.revision, "reading the contract");
-    let mut sources = Sources::default();
-    let mut diagnostics = Diagnostics::default();
     let (text, revision) = match wanted.revision {
         Some(revision) => {
             let (text, commit) = read_revision(site, &path, revision, wanted.max_file)?;
@@ -279,30 +277,28 @@ pub fn load(
             None => (read_work_tree(site, &path, wanted)?, None),
         },
     };
+    let mut loaded = Loaded {
+        path,
+        revision,
+        contract: None,
+        sources: Sources::default(),
+        diagnostics: Diagnostics::default(),
+        origins: Vec::new(),
+        imports: Vec::new(),
+        cases: Vec::new(),
+        drift: false,
+    };
+    let (path, sources, diagnostics) = (&loaded.path, &mut loaded.sources, &mut loaded.diagnostics);
     let Some(text) = text else {
         sources.add(Source::new(path.to_string(), ""));
         let message = format!("`{path}` is larger than {}", show_size(wanted.max_file));
         let help = "split it, or raise the limit with `--max-file`";
         diagnostics.push(Diagnostic::error(TOO_LARGE, message).help(help));
-        let (origins, drift) = (Vec::new(), false);
-        return Ok(Loaded {
-            path,
-            revision,
-            contract: None,
-            sources,
-            diagnostics,
-            origins,
-            imports: Vec::new(),
-            cases: Vec::new(),
-            drift,
-        });
+        return Ok(loaded);
     };
-    let (mut origins, mut drift) = (Vec::new(), false);
-    let (mut imports, mut cases) = (Vec::new(), Vec::new());
-    let mut contract = None;
     let mut folders = Folders::new(&site.root, site.usable_git(), wanted.folders, wanted.base);
-    let draft = decode(&path, &text, &mut sources, &mut diagnostics)
-        .map(|id| folders.lower(&sources, id, &RepoPath::root(), &mut diagnostics));
+    let draft = decode(path, &text, sources, diagnostics)
+        .map(|id| folders.lower(sources, id, &RepoPath::root(), diagnostics));
     if let Some(draft) = draft {
         let (mut read, mut unpinned) = (Some(draft), 0);
         if let Some(main) = read.take_if(|d| !d.imports.is_empty()) {
@@ -310,30 +306,28 @@ pub fn load(
                 let alias = import.alias.as_ref().map(|alias| alias.value.clone());
                 (alias, import.source.value.clone())
             };
-            imports = main.imports.iter().map(name).collect();
+            loaded.imports = main.imports.iter().map(name).collect();
             let from = import::From {
                 root: &site.root,
                 git: site.git.as_ref(),
-                revision: revision.as_ref(),
+                revision: loaded.revision.as_ref(),
                 max_file: wanted.max_file,
                 pins,
                 folders: &mut folders,
             };
-            let found = import::follow(main, &path, from, &mut sources, &mut diagnostics);
-            (read, origins, unpinned) = (found.draft, found.origins, found.unpinned);
+            let found = import::follow(main, path, from, sources, diagnostics);
+            (read, loaded.origins, unpinned) = (found.draft, found.origins, found.unpinned);
         }
         if let Some(draft) = read.as_mut().filter(|draft| !draft.asked.is_empty()) {
-            cases = std::mem::take(&mut draft.expects);
+            loaded.cases = std::mem::take(&mut draft.expects);
         }
-        contract = read.and_then(|draft| validate(&draft, &sources, &mut diagnostics));
-        contract = contract.filter(|_| !diagnostics.has_errors());
-        let errors = diagnostics
-            .iter()
-            .filter(|d| d.severity == Severity::Error)
-            .count();
-        drift = unpinned > 0 && errors == unpinned;
+        let contract = read.and_then(|draft| validate(&draft, sources, diagnostics));
+        loaded.contract = contract.filter(|_| !diagnostics.has_errors());
+        let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
+        let errors = diagnostics.iter().filter(is_error).count();
+        loaded.drift = unpinned > 0 && errors == unpinned;
     }
-    match &contract {
+    match &loaded.contract {
         Some(contract) => tracing::debug!(
             bytes = text.len(),
             checks = contract.checks.len(),
@@ -343,17 +337,7 @@ pub fn load(
         ),
         None => tracing::debug!(bytes = text.len(), "the contract is invalid"),
     }
-    Ok(Loaded {
-        path,
-        revision,
-        contract,
-        sources,
-        diagnostics,
-        origins,
-        imports,
-        cases,
-        drift,
-    })
+    Ok(loaded)
 }
 
 /// Decodes a file to text. `None`, and a message, if it is not text.
@@ -437,25 +421,17 @@ fn read_work_tree(
 }
 
 /// Configurations of other tools that `vplan import` reads, at their usual places.
-const PREDECESSORS: &[&str] = &[
-    ".opentiger/verify.contract.json",
-    "verify.contract.json",
-    ".runr/runr.config.json",
-    "runr.config.json",
-    ".agent/agent.config.json",
-    ".ralph-tui/config.toml",
-    ".agent/config.yml",
-    ".agent/config.yaml",
-    ".acode/config.yml",
-];
+const PREDECESSORS: &str = ".opentiger/verify.contract.json verify.contract.json .runr/runr.config.json \
+                            runr.config.json .agent/agent.config.json .ralph-tui/config.toml \
+                            .agent/config.yml .agent/config.yaml .acode/config.yml";
 
 /// Returns those of them that exist.
 fn predecessors(root: &Path) -> Vec<&'static str> {
-    let is_file = |path: &&&str| {
+    let is_file = |path: &&str| {
         let found = root.join(path).symlink_metadata();
         found.is_ok_and(|found| found.is_file())
     };
-    PREDECESSORS.iter().filter(is_file).copied().collect()
+    PREDECESSORS.split(' ').filter(is_file).collect()
 }
 
 /// Decides why the contract is missing: it never existed, or this very change deleted it.

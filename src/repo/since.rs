@@ -52,34 +52,26 @@ impl Since<'_> {
         };
         // The target of a symlink is another file, which changes independently; git does not decide
         // about vplan's own records.
-        if paths
-            .iter()
-            .any(|path| is_record(path.as_bytes()) || has_link(&beneath, path))
-        {
+        let is_other = |path: &RepoPath| is_record(path.as_bytes()) || has_link(&beneath, path);
+        if paths.iter().any(is_other) {
             return Some(false);
         }
         if let Some(changes) = self.changes {
             let touched = |path: &RepoPath| {
-                changes
-                    .files()
-                    .iter()
-                    .any(|f| f.path == *path || path.below(&f.path).is_some())
+                let mut files = changes.files().iter();
+                files.any(|f| f.path == *path || path.below(&f.path).is_some())
             };
             return Some(!paths.iter().any(touched));
         }
-        let present: Option<Vec<_>> = paths
-            .iter()
-            .map(|path| self.id(&beneath, path).map(|id| (path.clone(), id)))
-            .collect();
-        let Some(present) = present else {
+        let present = |path: &RepoPath| Some((path.clone(), self.id(&beneath, path)?));
+        let Some(present) = paths.iter().map(present).collect::<Option<Vec<_>>>() else {
             return Some(false);
         };
         let commit = self.commit.to_string();
         let mut kept = self.stored();
-        let known = kept
-            .iter()
-            .find(|a| a.commit == commit && a.files.iter().map(|(path, _)| path).eq(paths));
-        if let Some(known) = known {
+        let is_it =
+            |a: &&CommitFiles| a.commit == commit && a.files.iter().map(|(path, _)| path).eq(paths);
+        if let Some(known) = kept.iter().find(is_it) {
             return Some(known.files == present);
         }
         if !may_ask {
@@ -88,10 +80,8 @@ impl Since<'_> {
         let Ok(found) = self.git.files_at(self.commit, paths) else {
             return Some(false);
         };
-        let files = paths
-            .iter()
-            .map(|path| (path.clone(), found.get(path).map(ToString::to_string)))
-            .collect();
+        let file = |path: &RepoPath| (path.clone(), found.get(path).map(ToString::to_string));
+        let files = paths.iter().map(file).collect();
         let answer = CommitFiles { commit, files };
         let is_same = answer.files == present;
         kept.insert(0, answer);
@@ -113,9 +103,8 @@ impl Since<'_> {
             Err(_) => return None,
         };
         let size = content.metadata().ok()?.len();
-        blob_id(self.commit.length(), size, content)
-            .ok()
-            .map(|id| Some(id.to_string()))
+        let id = blob_id(self.commit.length(), size, content).ok()?;
+        Some(Some(id.to_string()))
     }
 
     fn file(&self) -> Option<PathBuf> {
@@ -124,18 +113,15 @@ impl Since<'_> {
 
     /// Reads the stored answers; none if they cannot be read.
     fn stored(&self) -> Vec<CommitFiles> {
-        let bytes = self
-            .file()
-            .and_then(|file| files::read_plain(&file, MOST).ok());
-        bytes
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default()
+        let file = self.file();
+        let bytes = file.and_then(|file| files::read_plain(&file, MOST).ok());
+        let answers = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        answers.unwrap_or_default()
     }
 }
 
 /// Whether a symlink is on the way to a file, or the file is one.
 fn has_link(beneath: &Beneath, path: &RepoPath) -> bool {
-    path.ancestors()
-        .iter()
-        .any(|part| beneath.link(part).is_some())
+    let mut parts = path.ancestors().into_iter();
+    parts.any(|part| beneath.link(&part).is_some())
 }

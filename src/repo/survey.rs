@@ -8,14 +8,14 @@ mod selected;
 pub mod tracked;
 pub mod uncovered;
 
-use crate::facts::{self, Ground};
+use crate::facts;
 use crate::load::Site;
 use programs::{Tree, push_merged};
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::ChangeSet;
 use vplan_base::command::Command;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::matching::match_all;
 use vplan_base::setting::{Row, Takes, Value};
 use vplan_base::source::Sources;
@@ -191,23 +191,10 @@ fn globs(
         return Ok(());
     }
     let files = site.git.as_ref().map_err(GitError::clone)?.present()?;
-    reported.extend(misread::find(
-        contract,
-        sources,
-        files.iter(),
-        |_| true,
-        true,
-        sink,
-    ));
+    let misread = misread::find(contract, sources, files.iter(), |_| true, true, sink);
+    reported.extend(misread);
     selecting.retain(|(text, _)| !reported.contains(*text));
-    let files = files
-        .into_iter()
-        .map(|path| ChangedFile {
-            path,
-            status: Status::Modified,
-        })
-        .collect();
-    let files = ChangeSet::new(files);
+    let files = ChangeSet::modified(&files);
     let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
     for (text, place) in selecting {
         places.entry(text).or_default().push(place);
@@ -219,7 +206,7 @@ fn globs(
     let others = idle.iter().flat_map(|text| [anywhere(text), within(text)]);
     let idle_others: BTreeSet<String> = self::idle(others, &files).into_iter().collect();
     for text in &idle {
-        let shown = visible(text.as_bytes());
+        let shown = visible(text);
         for place in places.get(text.as_str()).into_iter().flatten() {
             let diagnostic = Diagnostic::warning(
                 GLOB_SELECTS_NOTHING,
@@ -230,12 +217,12 @@ fn globs(
             sink.push(if !idle_others.contains(&below) && !text.ends_with('/') {
                 diagnostic.help(format!(
                     "a glob selects files, not folders: did you mean `{}`?",
-                    visible(below.as_bytes())
+                    visible(below)
                 ))
             } else if !idle_others.contains(&deeper) {
                 diagnostic.help(format!(
                     "globs begin at the root of the repository: did you mean `{}`?",
-                    visible(deeper.as_bytes())
+                    visible(deeper)
                 ))
             } else {
                 diagnostic
@@ -249,15 +236,7 @@ fn globs(
 fn idle(texts: impl Iterator<Item = String>, files: &ChangeSet) -> Vec<String> {
     let read = |text: String| {
         let glob = Glob::parse(&text).ok()?;
-        Some((
-            text,
-            Selection {
-                items: vec![Item {
-                    not: false,
-                    what: ItemContent::Glob(glob),
-                }],
-            },
-        ))
+        Some((text, Selection::from_iter([glob])))
     };
     let globs: Vec<(String, Selection)> = texts.filter_map(read).collect();
     let selected = match_all(&globs.iter().map(|(_, s)| s).collect::<Vec<_>>(), files);
@@ -288,23 +267,10 @@ fn declarations(site: &Site, checks: &[(&Check, Step)], sink: &mut Diagnostics) 
         steps: checks.iter().map(|(_, step)| step.clone()).collect(),
         ..bare::bare_plan::<Command>(&[])
     };
-    let none = ChangeSet::default();
-    let ground = Ground {
-        root: &site.root,
-        git: site.git.as_ref().ok(),
-        base: None,
-        changes: &none,
-    };
-    let mut facts = Facts::default();
-    loop {
-        let questions = recover::preflight_questions(&plan, &facts);
-        // Every question gets an answer, so each round leaves fewer; without answers nothing is
-        // certain.
-        match facts::answer(&questions, &ground) {
-            Ok(answers) if !questions.is_empty() => facts.0.extend(answers.0),
-            _ => break,
-        }
-    }
+    // Every question gets an answer, so each round leaves fewer; without answers nothing is
+    // certain.
+    let asked = |facts: &Facts| recover::preflight_questions(&plan, facts);
+    let facts = facts::settled(&site.root, site.git.as_ref().ok(), usize::MAX, asked);
     let mut found = Vec::new();
     for failure in recover::foreseen(&plan, &facts) {
         let code = match failure.code {

@@ -186,13 +186,13 @@ pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Res
             .any(|c| step.produces.iter().any(|p| overlaps(c, p)))
     };
     if let Some(other) = plan.steps.iter().take(index.position()).find(cleans) {
-        return Err(Why::Cleaned(visible(other.id.as_bytes())));
+        return Err(Why::Cleaned(visible(&other.id)));
     }
     let before = order.bound_before(index);
     let steps = before.iter().map(|i| plan.step(*i));
     let mut ran = steps.filter(|s| past.ran.contains(&s.id));
     match ran.find(|s| !makes_only_inputs(s, step)) {
-        Some(other) => Err(Why::Ran(visible(other.id.as_bytes()))),
+        Some(other) => Err(Why::Ran(visible(&other.id))),
         None => Ok(()),
     }
 }

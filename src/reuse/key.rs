@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write as _};
 use vplan_base::canon::{Digest, Hasher};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection, escape};
+use vplan_base::glob::{Glob, Selection, escape};
 use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
@@ -329,15 +329,7 @@ fn tool_globs(step: &Step) -> Vec<Glob> {
 /// Returns the selection of all these globs.
 #[must_use]
 pub fn all_of(globs: &[Glob]) -> Selection {
-    Selection {
-        items: globs
-            .iter()
-            .map(|g| Item {
-                not: false,
-                what: ItemContent::Glob(g.clone()),
-            })
-            .collect(),
-    }
+    globs.iter().cloned().collect()
 }
 
 #[cfg(test)]

@@ -15,12 +15,11 @@ use rustix::path::Arg;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use vplan_base::canon::Digest;
 use vplan_base::unit::show_size;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_os::files::read_bounded;
 use vplan_os::parallel;
 use vplan_os::process::program::message_of;
@@ -55,10 +54,10 @@ pub struct History {
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// Something else is in their place.
-    #[error("`{}` is not a directory, or is a symlink: these are no records of vplan", visible(.0.as_os_str().as_bytes()))]
+    #[error("`{}` is not a directory, or is a symlink: these are no records of vplan", visible_path(.0))]
     NotADirectory(PathBuf),
     /// The system refuses.
-    #[error("the records in `{}` cannot be read: {}", visible(.0.as_os_str().as_bytes()), message_of(.1))]
+    #[error("the records in `{}` cannot be read: {}", visible_path(.0), message_of(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 
@@ -204,10 +203,8 @@ impl History {
     }
 
     pub(super) fn folder(&self, id: &str) -> Result<OwnedFd, String> {
-        let Some(runs) = &self.runs else {
-            return Err("there is no such run".to_owned());
-        };
-        match enter(runs.as_fd(), id) {
+        let runs = self.runs.as_ref();
+        match runs.map_or(Ok(None), |runs| enter(runs.as_fd(), id)) {
             Ok(Some(folder)) if is_run_id(id) => Ok(folder),
             Ok(_) => Err("there is no such run".to_owned()),
             Err(Errno::NOTDIR | Errno::LOOP) => Err("it is no folder".to_owned()),

@@ -6,10 +6,9 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::canon::Digest;
-use vplan_base::word::visible;
+use vplan_base::word::visible_path;
 use vplan_os::atomic_file::{PRIVATE, replace_at};
 use vplan_os::files;
 
@@ -81,14 +80,14 @@ impl Store {
         let path = self.path(digest);
         match files::read_plain(&path, cap) {
             Ok(bytes) if Digest::of(&bytes) == *digest => Ok(Some(bytes)),
-            Ok(_) => Err(StoreError::Tampered(shown(&path))),
+            Ok(_) => Err(StoreError::Tampered(visible_path(&path))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(StoreError::TooLarge {
-                path: shown(&path),
+                path: visible_path(&path),
                 cap,
             }),
             Err(e) => Err(StoreError::Unreadable {
-                path: shown(&path),
+                path: visible_path(&path),
                 message: e.to_string(),
             }),
         }
@@ -101,7 +100,7 @@ impl Store {
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of(bytes);
         let unwritable = |e: io::Error| StoreError::Unwritable {
-            path: shown(&self.root),
+            path: visible_path(&self.root),
             message: e.to_string(),
         };
         self.put(&self.path(&digest), bytes).map_err(unwritable)?;
@@ -117,10 +116,6 @@ impl Store {
         }
         replace_at(path, bytes, PRIVATE)
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible(path.as_os_str().as_bytes())
 }
 
 #[cfg(test)]

@@ -14,14 +14,12 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
-use vplan_base::word::text_if;
-use vplan_base::word::visible;
+use vplan_base::word::{text_if, visible_path};
 use vplan_os::atomic_file::{Keeping, RECORDED, RECORDED_LATER, create, replaced, sync_folder};
 use vplan_os::files::make_folders;
 use vplan_os::process::program::{Root, message_of};
@@ -47,10 +45,10 @@ pub enum RecordError {
     #[error("`{0}` is tracked, but `.vplan/` is for records, which are no part of the repository")]
     Tracked(RepoPath),
     /// Something else is in the way.
-    #[error("`{}` is not a directory, or is a symlink; records of runs need a directory of their own", visible(.0.as_os_str().as_bytes()))]
+    #[error("`{}` is not a directory, or is a symlink; records of runs need a directory of their own", visible_path(.0))]
     NotADirectory(PathBuf),
     /// The system refuses.
-    #[error("the record of the run cannot be kept in `{}`: {}", visible(.0.as_os_str().as_bytes()), message_of(.1))]
+    #[error("the record of the run cannot be kept in `{}`: {}", visible_path(.0), message_of(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 

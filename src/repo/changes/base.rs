@@ -63,7 +63,7 @@ impl Unrelated {
     /// Returns the branch if its merge base with HEAD is the empty tree.
     #[must_use]
     pub fn of(branch: &str, tip: Oid, merge_base: &Oid) -> Option<Self> {
-        is_empty_tree(merge_base).then(|| Self {
+        merge_base.is_empty_tree().then(|| Self {
             branch: Some(branch.to_owned()),
             tip: Some(tip),
         })
@@ -72,10 +72,7 @@ impl Unrelated {
 
 /// Describes a merge base.
 pub(super) fn merge_base_with(name: &str) -> String {
-    format!(
-        "the merge base of `{}` and `HEAD`",
-        visible(name.as_bytes())
-    )
+    format!("the merge base of `{}` and `HEAD`", visible(name))
 }
 
 /// The default base of a change.
@@ -124,7 +121,7 @@ pub enum Unknown {
 }
 
 /// The commits that a clone lacks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lacking {
     /// The remote that has it; `None` if no remote is known.
     pub remote: Option<String>,
@@ -142,20 +139,14 @@ impl Lacking {
     /// Describes the missing part, on one line.
     #[must_use]
     pub fn message(&self) -> String {
-        let whose = |remote: &str| format!(" of `{}`", visible(remote.as_bytes()));
+        let whose = |remote: &str| format!(" of `{}`", visible(remote));
         let remote = self.remote.as_deref().map(whose).unwrap_or_default();
-        match (&self.branch, self.apart) {
-            (Some(branch), true) => {
-                let branch = visible(branch.as_bytes());
-                format!(
-                    "this clone is shallow, and has nothing that `{branch}`{remote} and `HEAD` have in common"
-                )
-            }
+        match (self.branch.as_ref().map(visible), self.apart) {
+            (Some(branch), true) => format!(
+                "this clone is shallow, and has nothing that `{branch}`{remote} and `HEAD` have in common"
+            ),
             (Some(branch), false) => {
-                format!(
-                    "this clone does not have the branch `{}`{remote}",
-                    visible(branch.as_bytes())
-                )
+                format!("this clone does not have the branch `{branch}`{remote}")
             }
             (None, _) => format!("this clone does not know the default branch{remote}"),
         }
@@ -183,6 +174,16 @@ impl Lacking {
 }
 
 impl DefaultBase {
+    fn without_branch(how: BaseOrigin) -> Self {
+        Self {
+            commit: None,
+            reference: None,
+            how,
+            ignored: None,
+            unrelated: None,
+        }
+    }
+
     /// Describes the comparison to people: one line.
     #[must_use]
     pub fn description(&self) -> String {
@@ -190,18 +191,16 @@ impl DefaultBase {
             return "the work tree, on a branch without commits".to_owned();
         };
         match &self.reference {
-            Some(reference) if is_empty_tree(commit) => {
-                let shown = visible(reference.as_bytes());
-                format!(
-                    "the work tree against nothing, as `{shown}` and `HEAD` have no common ancestor"
-                )
-            }
             Some(reference) => {
-                let shown = visible(reference.as_bytes());
-                format!(
-                    "the work tree against the merge base of `{shown}` and `HEAD` ({})",
-                    commit.short()
-                )
+                let (shown, id) = (visible(reference), commit.short());
+                match commit.is_empty_tree() {
+                    true => format!(
+                        "the work tree against nothing, as `{shown}` and `HEAD` have no common ancestor"
+                    ),
+                    false => format!(
+                        "the work tree against the merge base of `{shown}` and `HEAD` ({id})"
+                    ),
+                }
             }
             None => format!("the work tree against `HEAD` ({})", commit.short()),
         }
@@ -223,8 +222,8 @@ impl DefaultBase {
     /// Errors of git.
     pub fn is_before(&self, asked: &Oid, git: &Git, kept: &CommitCache) -> Result<bool, GitError> {
         Ok(match (&self.commit, self.unknown()) {
-            (Some(own), None) if own == asked || is_empty_tree(asked) => false,
-            (Some(own), None) if is_empty_tree(own) => true,
+            (Some(own), None) if own == asked || asked.is_empty_tree() => false,
+            (Some(own), None) if own.is_empty_tree() => true,
             (Some(own), None) => common(git, asked, own, kept)?.as_ref() != Some(asked),
             _ => false,
         })
@@ -267,26 +266,19 @@ pub fn default_base(
     };
     let Some(head) = git.head()? else {
         return Ok(DefaultBase {
-            commit: None,
-            reference: None,
-            how: BaseOrigin::Unborn,
-            ignored: None,
             unrelated: view.unborn(statement)?,
+            ..DefaultBase::without_branch(BaseOrigin::Unborn)
         });
     };
     let unknown = |why: Unknown| DefaultBase {
         commit: Some(head),
-        reference: None,
-        how: BaseOrigin::Unknown(why),
-        ignored: None,
-        unrelated: None,
+        ..DefaultBase::without_branch(BaseOrigin::Unknown(why))
     };
     let known = |(branch, commit): (Branch, Oid), how: BaseOrigin| DefaultBase {
         commit: Some(commit),
         unrelated: Unrelated::of(&branch.reference, branch.id, &commit),
         reference: Some(branch.reference),
-        how,
-        ignored: None,
+        ..DefaultBase::without_branch(how)
     };
     let mut ignored = None;
     if let Some(statement) = statement {
@@ -296,10 +288,11 @@ pub fn default_base(
                 Err(why) => return Ok(unknown(why)),
                 Ok(found) => {
                     // Without a common ancestor, the contract of the branch counts.
-                    let at = if is_empty_tree(&found.1) {
-                        found.0.id
+                    let (branch, base) = &found;
+                    let at = if base.is_empty_tree() {
+                        branch.id
                     } else {
-                        found.1
+                        *base
                     };
                     if view.agrees(statement, &at)? {
                         return Ok(known(found, BaseOrigin::Statement));
@@ -360,30 +353,23 @@ pub fn common(
 pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitError> {
     let remotes = Refs::new(git).remotes()?;
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
-    let named = remotes.iter().find_map(|r| {
-        short
-            .strip_prefix(&r.name)?
-            .strip_prefix('/')
-            .map(|b| (r.clone(), b))
-    });
+    let mut named = remotes.iter();
+    let named = named.find_map(|r| Some((r.clone(), within(short, &r.name)?)));
     let (remote, branch) = match (named, Whence::of(remotes)) {
-        (Some((remote, branch)), _) => (Some(remote), branch.to_owned()),
-        (None, Whence::Remote(remote)) => (
-            Some(remote),
-            revision
-                .strip_prefix("refs/heads/")
-                .unwrap_or(revision)
-                .to_owned(),
-        ),
-        (None, _) => (None, revision.to_owned()),
+        (Some((remote, branch)), _) => (Some(remote), branch),
+        (None, Whence::Remote(remote)) => {
+            let branch = revision.strip_prefix("refs/heads/");
+            (Some(remote), branch.unwrap_or(revision))
+        }
+        (None, _) => (None, revision),
     };
-    let follows = remote.as_ref().is_some_and(|r| r.follows(&branch));
+    let follows = remote.as_ref().is_some_and(|r| r.follows(branch));
     // An id is not the name of a branch; all branches are fetched in that case.
     let is_id = branch.len() >= 7 && branch.bytes().all(|b| b.is_ascii_hexdigit());
     let (follows, branch) = if is_id || branch == "HEAD" {
         (true, None)
     } else {
-        (follows, Some(branch))
+        (follows, Some(branch.to_owned()))
     };
     Ok(Lacking {
         remote: remote.map(|r| r.name),
@@ -392,12 +378,6 @@ pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitE
         shallow: true,
         follows,
     })
-}
-
-/// Whether an id is that of the empty tree, not of a commit.
-#[must_use]
-pub fn is_empty_tree(id: &Oid) -> bool {
-    Oid::empty_tree(id.length()).as_ref() == Some(id)
 }
 
 /// The remotes of branches.
@@ -424,9 +404,9 @@ impl Whence {
             Whence::Remote(remote) => Unknown::Lacking(Lacking {
                 remote: Some(remote.name.clone()),
                 branch: branch.map(str::to_owned),
-                apart: false,
                 shallow: git.layout().is_shallow(),
                 follows: remote.follows(branch.unwrap_or("*")),
+                ..Lacking::default()
             }),
             Whence::Several(remotes) => {
                 Unknown::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect())
@@ -436,10 +416,9 @@ impl Whence {
     }
 }
 
-/// Whether a name reads like a branch of this remote.
-fn is_of(name: &str, remote: &str) -> bool {
-    name.strip_prefix(remote)
-        .is_some_and(|rest| rest.starts_with('/'))
+/// Returns the branch of this remote that a name reads like.
+fn within<'n>(name: &'n str, remote: &str) -> Option<&'n str> {
+    name.strip_prefix(remote)?.strip_prefix('/')
 }
 
 /// A repository, searched for its default branch.
@@ -459,29 +438,23 @@ impl View<'_> {
     /// checked out.
     fn branch(&self, name: &str) -> Result<LookupResult<Branch>, GitError> {
         let full = name.starts_with("refs/");
+        let remote_name = format!("refs/remotes/{name}");
+        let is_of = |remote: &Remote| within(name, &remote.name).is_some();
         let mut candidates = Vec::new();
         match &self.remote {
             _ if full => candidates.push(name.to_owned()),
             // `origin/main` means the remote's `main`, not a local branch of that name.
             Whence::Remote(remote) => {
-                candidates
-                    .extend(is_of(name, &remote.name).then(|| format!("refs/remotes/{name}")));
+                candidates.extend(is_of(remote).then(|| remote_name.clone()));
                 candidates.push(format!("refs/remotes/{}/{name}", remote.name));
             }
             Whence::Several(remotes) => {
-                candidates.extend(
-                    remotes
-                        .iter()
-                        .any(|r| is_of(name, &r.name))
-                        .then(|| format!("refs/remotes/{name}")),
-                );
+                let is_one = remotes.iter().any(is_of);
+                candidates.extend(is_one.then(|| remote_name.clone()));
             }
             Whence::Nowhere => {}
         }
-        let of_remote = is_of(name, "origin")
-            || candidates
-                .iter()
-                .any(|c| *c == format!("refs/remotes/{name}"));
+        let of_remote = within(name, "origin").is_some() || candidates.contains(&remote_name);
         candidates.extend((!full && !of_remote).then(|| format!("refs/heads/{name}")));
         let checked_out = self.refs.head()?;
         for candidate in candidates {
@@ -491,28 +464,20 @@ impl View<'_> {
                 return Ok(Ok(branch));
             }
         }
-        let own = |remote: &Remote| {
-            name.strip_prefix(&remote.name)
-                .and_then(|rest| rest.strip_prefix('/'))
+        let of_remote = match &self.remote {
+            Whence::Remote(remote) => within(name, &remote.name),
+            Whence::Several(_) | Whence::Nowhere => None,
         };
-        let of_remote = if let Whence::Remote(remote) = &self.remote {
-            own(remote)
-        } else {
-            None
-        };
-        let short = of_remote
-            .or_else(|| name.strip_prefix("refs/heads/"))
-            .unwrap_or(name);
+        let local = || name.strip_prefix("refs/heads/");
+        let short = of_remote.or_else(local).unwrap_or(name);
         Ok(Err(match self.remote.lacking(self.git, Some(short)) {
             Unknown::Nothing if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) => {
                 Unknown::CheckedOut(short.to_owned())
             }
             Unknown::Nothing => Unknown::Lacking(Lacking {
-                remote: None,
                 branch: Some(short.to_owned()),
-                apart: false,
                 shallow: self.git.layout().is_shallow(),
-                follows: false,
+                ..Lacking::default()
             }),
             other => other,
         }))
@@ -582,32 +547,20 @@ impl View<'_> {
         Ok(match common(self.git, &branch.id, head, self.kept)? {
             Some(commit) => Ok((branch, commit)),
             None => {
-                let short = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
-                let (remote, name) = match branch.reference.strip_prefix("refs/remotes/") {
-                    Some(rest) => (
-                        rest.split_once('/').map(|(remote, _)| remote.to_owned()),
-                        short(rest),
-                    ),
-                    None => (
-                        None,
-                        branch
-                            .reference
-                            .strip_prefix("refs/heads/")
-                            .map(str::to_owned),
-                    ),
+                let reference = branch.reference.as_str();
+                let (remote, name) = match reference.strip_prefix("refs/remotes/") {
+                    Some(rest) => rest.split_once('/').unzip(),
+                    None => (None, reference.strip_prefix("refs/heads/")),
                 };
-                let (remote, follows) = match (&self.remote, remote, &name) {
-                    (Whence::Remote(one), None, Some(name)) => {
-                        (Some(one.name.clone()), one.follows(name))
+                let (remote, follows) = match (&self.remote, name) {
+                    (Whence::Remote(one), Some(name)) if remote.is_none_or(|r| r == one.name) => {
+                        (Some(one.name.as_str()), one.follows(name))
                     }
-                    (Whence::Remote(one), Some(remote), Some(name)) if one.name == remote => {
-                        (Some(remote), one.follows(name))
-                    }
-                    (_, remote, _) => (remote, false),
+                    _ => (remote, false),
                 };
                 Err(Unknown::Lacking(Lacking {
-                    remote,
-                    branch: name,
+                    remote: remote.map(str::to_owned),
+                    branch: name.map(str::to_owned),
                     apart: true,
                     shallow: true,
                     follows,
@@ -625,10 +578,10 @@ impl View<'_> {
             None => {
                 let answer = match self.git.file_at(commit, statement.contract, MAX_CONTRACT)? {
                     None => "-".to_owned(),
-                    Some(bytes) => format!(
-                        "={}",
-                        named_in(statement.contract, &bytes).unwrap_or_default()
-                    ),
+                    Some(bytes) => {
+                        let named = named_in(statement.contract, &bytes);
+                        format!("={}", named.unwrap_or_default())
+                    }
                 };
                 self.kept.put(&question, &answer);
                 answer
@@ -641,10 +594,8 @@ impl View<'_> {
 /// Returns the branch that a contract names itself, without its imports.
 fn named_in(path: &RepoPath, bytes: &[u8]) -> Option<String> {
     let mut sources = Sources::default();
-    let id = sources.add(Source::new(
-        path.to_string(),
-        std::str::from_utf8(bytes).ok()?,
-    ));
+    let text = std::str::from_utf8(bytes).ok()?;
+    let id = sources.add(Source::new(path.to_string(), text));
     let mut sink = Diagnostics::default();
     let draft = front::lower_within(&sources, id, usize::MAX, &mut sink);
     match draft.bases.as_slice() {

@@ -17,10 +17,7 @@ fn unknown(why: &Unknown) -> Caveat {
     let reason = match why {
         Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
         Unknown::CheckedOut(branch) => {
-            format!(
-                "`{}` is checked out, and no remote has it",
-                visible(branch.as_bytes())
-            )
+            format!("`{}` is checked out, and no remote has it", visible(branch))
         }
         Unknown::SeveralRemotes(_) => "there are several remotes, and none is `origin`".to_owned(),
         Unknown::Lacking(lacking) => lacking.message(),
@@ -44,7 +41,7 @@ fn unknown(why: &Unknown) -> Caveat {
 
 /// Makes the caveat about a line `base` that the contract at its own merge base lacks.
 pub(super) fn ignored(branch: &str) -> Caveat {
-    let branch = visible(branch.as_bytes());
+    let branch = visible(branch);
     let message = format!(
         "the contract's line `base \"{branch}\"` does not count: the contract at the merge base with `{branch}` does not have it"
     );
@@ -57,11 +54,7 @@ pub(super) fn ignored(branch: &str) -> Caveat {
 /// requests it.
 #[must_use]
 pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
-    let shown = base
-        .reference
-        .as_deref()
-        .map(|r| visible(r.as_bytes()))
-        .unwrap_or_default();
+    let shown = base.reference.as_deref().map(visible).unwrap_or_default();
     let message = format!("{whose} leaves out commits that are not on `{shown}`");
     Caveat::new(Code::BaseLater, Effect::Narrows, message)
         .way_out("without `--base` they are looked at")

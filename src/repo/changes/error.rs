@@ -37,7 +37,7 @@ pub enum ChangeError {
     #[error("no variable of a CI system names a base")]
     NoCiBase,
     /// `--base auto`, and the named commit is not here, or not enough of its history.
-    #[error("`{}` ({variable}) is not in this clone, or not enough of its history", visible(.value.as_bytes()))]
+    #[error("`{}` ({variable}) is not in this clone, or not enough of its history", visible(.value))]
     CiBaseMissing {
         /// The variable that names it.
         variable: &'static str,
@@ -47,7 +47,7 @@ pub enum ChangeError {
         fetch: Option<String>,
     },
     /// `--base auto`, and the target branch contains everything that is checked out.
-    #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value.as_bytes()))]
+    #[error("`{}` ({variable}) has all that is checked out: the change is not here", visible(.value))]
     CiNoChange {
         variable: &'static str,
         value: String,
@@ -66,10 +66,10 @@ pub enum ChangeError {
         fetch: Option<String>,
     },
     /// `--base auto`, but a commit is required and everything counts as changed.
-    #[error("there is no base to compare with: {}", visible(.why.as_bytes()))]
+    #[error("there is no base to compare with: {}", visible(.why))]
     CiWhole { why: String },
     /// The event file of the job cannot be read.
-    #[error("the event file `{}` cannot be read: {}", visible(.path.as_bytes()), visible(.message.as_bytes()))]
+    #[error("the event file `{}` cannot be read: {}", visible(.path), visible(.message))]
     CiEvent { path: String, message: String },
     /// The commit to compare with is not in this clone.
     #[error("{}", .0.message())]

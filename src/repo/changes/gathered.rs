@@ -68,25 +68,14 @@ pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
     let tracked = git.tracked()?;
     // A file of the commit counts as tracked even if the index lacks it: any process may have
     // written the index.
-    let committed = head
-        .as_ref()
-        .map(|head| git.names_at(head))
-        .transpose()?
-        .unwrap_or_default();
-    let taken_out = committed
-        .into_iter()
-        .filter(|path| tracked.binary_search(path).is_err())
-        .map(|path| {
-            let is_there = git.root().join(path.to_os()).symlink_metadata().is_ok();
-            ChangedFile {
-                path,
-                status: if is_there {
-                    Status::Modified
-                } else {
-                    Status::Deleted
-                },
-            }
-        });
+    let committed = head.as_ref().map(|head| git.names_at(head)).transpose()?;
+    let mut taken_out = committed.unwrap_or_default();
+    taken_out.retain(|path| tracked.binary_search(path).is_err());
+    let taken_out = taken_out.into_iter().map(|path| {
+        let found = git.root().join(path.to_os()).symlink_metadata();
+        let status = found.map_or(Status::Deleted, |_| Status::Modified);
+        ChangedFile { path, status }
+    });
     // The comparison also finds files that rules of this machine hide, and those that a sparse
     // checkout lacks.
     let compared = git.worktree_against(head.as_ref())?.into_iter();
@@ -95,10 +84,7 @@ pub(super) fn all(git: &Git) -> Result<Gathered, ChangeError> {
     };
     let untracked = without_records(compared.filter(is_untracked).collect(), false)?;
     let mut files: Vec<ChangedFile> = taken_out.chain(untracked).collect();
-    files.extend(tracked.into_iter().map(|path| ChangedFile {
-        path,
-        status: Status::Modified,
-    }));
+    files.extend(tracked.iter().map(ChangedFile::modified));
     let description = "every file of the tree".to_owned();
     Ok(done(without_records(files, true)?, description, head).found_in(ChangedIn::Tracked))
 }

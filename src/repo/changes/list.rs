@@ -8,6 +8,7 @@ use std::io::Write as _;
 use vplan_base::change::{ChangedFile, Status};
 use vplan_base::path::{PathError, RepoPath};
 use vplan_base::word::visible;
+use vplan_git::unquoted;
 
 /// Maximum number of files in a change.
 pub(crate) const MAX_CHANGED: usize = 1_000_000;
@@ -326,41 +327,10 @@ fn paths_of(
 fn quoted_path(field: &[u8]) -> Result<RepoPath, Problem> {
     match field.strip_prefix(b"\"") {
         None => read_path(field),
-        Some(rest) => read_path(&unquote(rest).ok_or_else(|| Problem::Quoting(visible(field)))?),
-    }
-}
-
-/// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `rest`: the text after the
-/// opening quote.
-fn unquote(rest: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(rest.len());
-    let mut bytes = rest.iter().copied();
-    loop {
-        match bytes.next()? {
-            b'"' => return bytes.next().is_none().then_some(out),
-            b'\\' => out.push(match bytes.next()? {
-                b'a' => 7,
-                b'b' => 8,
-                b't' => b'\t',
-                b'n' => b'\n',
-                b'v' => 11,
-                b'f' => 12,
-                b'r' => b'\r',
-                b'"' => b'"',
-                b'\\' => b'\\',
-                high @ b'0'..=b'3' => {
-                    let mut digit = || {
-                        bytes
-                            .next()
-                            .filter(|b| matches!(b, b'0'..=b'7'))
-                            .map(|b| b - b'0')
-                    };
-                    (high - b'0') * 64 + digit()? * 8 + digit()?
-                }
-                _ => return None,
-            }),
-            byte => out.push(byte),
-        }
+        Some(quoted) => match unquoted(quoted) {
+            Some((path, [])) => read_path(&path),
+            _ => Err(Problem::Quoting(visible(field))),
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! Determines the changed files of a saved plan: from the source that the plan names, against the
 //! exact commit that it names.
 
-use super::base::{Unrelated, is_empty_tree};
+use super::base::Unrelated;
 use super::error::ChangeError;
 use super::gathered::{Gathered, all, done, without_records};
 use vplan_git::Git;
@@ -23,7 +23,9 @@ pub fn gather(git: &Git, place: ChangedIn, base: Option<&str>) -> Result<Gathere
     Ok(match place {
         ChangedIn::WorkTree => {
             let files = without_records(git.worktree_against(base.as_ref())?, false)?;
-            let unrelated = base.filter(is_empty_tree).map(|_| Unrelated::default());
+            let unrelated = base
+                .filter(Oid::is_empty_tree)
+                .map(|_| Unrelated::default());
             let gathered = done(files, format!("the work tree {against}"), base);
             Gathered {
                 unrelated,
@@ -47,7 +49,7 @@ fn commit(git: &Git, id: &str) -> Result<Oid, ChangeError> {
     };
     let wanted = Oid::parse(id.as_bytes()).ok_or_else(missing)?;
     // The commit that is checked out is here: the usual case.
-    if git.layout().head() == Some(wanted) || Oid::empty_tree(wanted.length()) == Some(wanted) {
+    if git.layout().head() == Some(wanted) || wanted.is_empty_tree() {
         return Ok(wanted);
     }
     match git.resolve(id) {

@@ -4,8 +4,8 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
-use vplan_base::glob::{Glob, Item, ItemContent, Selection};
+use vplan_base::change::ChangeSet;
+use vplan_base::glob::{Glob, Selection};
 use vplan_base::matching::{Hits, SHOWN, match_all};
 use vplan_base::path::RepoPath;
 use vplan_git::{Git, is_record};
@@ -56,19 +56,14 @@ fn of(
     files: Vec<RepoPath>,
     mut counts: impl FnMut(&Glob, &RepoPath) -> bool,
 ) -> BTreeSet<Glob> {
-    let files = set(files);
+    let files = ChangeSet::modified(&files);
     let mut found = BTreeSet::new();
     for (glob, hits) in hits(globs, &files) {
-        let all = || {
-            files
-                .files()
-                .iter()
-                .map(|file| &file.path)
-                .filter(|path| glob.matches(path))
-        };
+        let all = files.files().iter().map(|file| &file.path);
+        let mut matching = all.filter(|path| glob.matches(path));
         // Usually the first file exists.
         let first = first(&hits, &files).any(|path| counts(&glob, path));
-        if first || (hits.count > SHOWN as u64 && all().any(|path| counts(&glob, path))) {
+        if first || (hits.count > SHOWN as u64 && matching.any(|path| counts(&glob, path))) {
             found.insert(glob);
         }
     }
@@ -81,7 +76,7 @@ pub fn first_matches(
     globs: &BTreeSet<Glob>,
     files: Vec<RepoPath>,
 ) -> BTreeMap<Glob, Vec<RepoPath>> {
-    let files = set(files);
+    let files = ChangeSet::modified(&files);
     let found =
         hits(globs, &files).map(|(glob, hits)| (glob, first(&hits, &files).cloned().collect()));
     found
@@ -89,29 +84,12 @@ pub fn first_matches(
         .collect()
 }
 
-fn set(files: Vec<RepoPath>) -> ChangeSet {
-    let status = Status::Modified;
-    ChangeSet::new(
-        files
-            .into_iter()
-            .map(|path| ChangedFile { path, status })
-            .collect(),
-    )
-}
-
 fn hits(globs: &BTreeSet<Glob>, files: &ChangeSet) -> impl Iterator<Item = (Glob, Hits)> {
-    let alone = |glob: &Glob| Selection {
-        items: vec![Item {
-            not: false,
-            what: ItemContent::Glob(glob.clone()),
-        }],
-    };
+    let alone = |glob: &Glob| Selection::from_iter([glob.clone()]);
     let selections: Vec<Selection> = globs.iter().map(alone).collect();
     let selected = match_all(&selections.iter().collect::<Vec<_>>(), files);
-    globs
-        .iter()
-        .cloned()
-        .zip(selected.into_iter().map(|selected| selected.all))
+    let hits = selected.into_iter().map(|selected| selected.all);
+    globs.iter().cloned().zip(hits)
 }
 
 fn first<'f>(hits: &'f Hits, files: &'f ChangeSet) -> impl Iterator<Item = &'f RepoPath> {

@@ -33,6 +33,32 @@ pub struct Ground<'a> {
     pub changes: &'a ChangeSet,
 }
 
+/// Answers what is asked in rounds, at most so many: answers raise further questions. Nothing is
+/// known where no root can be opened.
+pub(crate) fn settled(
+    root: &Path,
+    git: Option<&Git>,
+    most: usize,
+    asked: impl Fn(&Facts) -> BTreeSet<Question>,
+) -> Facts {
+    let changes = ChangeSet::default();
+    let ground = Ground {
+        root,
+        git,
+        base: None,
+        changes: &changes,
+    };
+    let mut known = Facts::default();
+    for _ in 0..most {
+        let questions = asked(&known);
+        match answer(&questions, &ground) {
+            Ok(answers) if !questions.is_empty() => known.0.extend(answers.0),
+            _ => break,
+        }
+    }
+    known
+}
+
 /// Answers all questions.
 ///
 /// # Errors
@@ -94,7 +120,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             Question::Folders(_) | Question::BaseFolders(_) => UNKNOWN,
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
-            let question = visible(question.to_word().as_bytes());
+            let question = visible(question.to_word());
             tracing::debug!(%question, answer = %shown(&answer), "fact");
         }
         facts.add(question.clone(), answer);
@@ -108,11 +134,7 @@ fn shown(answer: &FactAnswer) -> String {
         FactAnswer::Word(Certainty::Yes) => "yes".to_owned(),
         FactAnswer::Word(Certainty::No) => "no".to_owned(),
         FactAnswer::Word(Certainty::Unknown) => "unknown".to_owned(),
-        FactAnswer::List(list) => list
-            .iter()
-            .map(|w| visible(w.as_bytes()))
-            .collect::<Vec<_>>()
-            .join(" "),
+        FactAnswer::List(list) => list.iter().map(visible).collect::<Vec<_>>().join(" "),
     }
 }
 

@@ -90,10 +90,7 @@ pub fn find(
             let written = if text.contains(['{', '\\']) {
                 format!("end it with `/` for all that is in `{shown}`")
             } else {
-                format!(
-                    "write `\"{not}{}/\"` for all that is in it",
-                    visible(text.as_bytes())
-                )
+                format!("write `\"{not}{}/\"` for all that is in it", visible(text))
             };
             sink.push(
                 Diagnostic::error(FOLDER_GLOB, message.clone())

@@ -66,7 +66,7 @@ pub fn find<'f>(
     }
     let texts = found.keys().cloned().collect();
     for (text, look) in &found {
-        let shown = visible(text.as_bytes());
+        let shown = visible(text);
         let (message, label) = if look.blanks {
             (
                 format!("`{shown}` has a blank in its braces, which belongs to the name"),
@@ -80,10 +80,7 @@ pub fn find<'f>(
                 "does not select it",
             )
         };
-        let help = format!(
-            "write `{}`",
-            visible(quote_pattern(look.meant.text()).as_bytes())
-        );
+        let help = format!("write `{}`", visible(&*quote_pattern(look.meant.text())));
         for (place, _) in label_places(sources, &look.used) {
             sink.push(
                 Diagnostic::error(MISREAD_GLOB, message.clone())

@@ -39,10 +39,8 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     let mut decided: BTreeMap<(ConditionIndex, ConditionIndex), bool> = BTreeMap::new();
     let mut never: BTreeMap<CheckIndex, Never<'_>> = BTreeMap::new();
     for (index, check) in contract.checks.numbered() {
-        let mut reasons = check
-            .placements
-            .iter()
-            .map(|p| why_never(contract, check, p, &mut decided));
+        let placements = check.placements.iter();
+        let mut reasons = placements.map(|p| why_never(contract, check, p, &mut decided));
         // The first reason is reported for all; `None` is a placement that may well apply.
         if let Some(Some(reason)) = reasons.next()
             && reasons.all(|r| r.is_some())
@@ -59,11 +57,8 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
     for (index, reason) in never {
         let check = &contract.checks[index];
         let named = |c: &Condition| {
-            format!(
-                "`{}` ({})",
-                c.test.keyword(),
-                place(contract.imported(c.place.source), c.line)
-            )
+            let at = place(contract.imported(c.place.source), c.line);
+            format!("`{}` ({at})", c.test.keyword())
         };
         let why = match reason {
             Never::Both(a, b) => format!("{} and {} never hold together", named(a), named(b)),
@@ -73,13 +68,8 @@ pub(super) fn never_selected(contract: &Contract, sink: &mut Diagnostics) {
             }
             Never::NoRole => "no role is named by every `byRole` around it".to_owned(),
         };
-        sink.push(
-            Diagnostic::warning(
-                NEVER_SELECTED,
-                format!("no request can select `{}`", check.id),
-            )
-            .label(check.place, why),
-        );
+        let message = format!("no request can select `{}`", check.id);
+        sink.push(Diagnostic::warning(NEVER_SELECTED, message).label(check.place, why));
     }
 }
 
@@ -94,15 +84,11 @@ fn why_never<'a>(
         indices.zip(contract.around(placement)).collect();
     for (i, (index, a)) in around.iter().enumerate() {
         for (other, b) in around.iter().skip(i) {
-            if *decided
-                .entry((*index, *other))
-                .or_insert_with(|| contradicts(&a.test, &b.test))
-            {
-                return Some(if index == other {
-                    Never::Alone(a)
-                } else {
-                    Never::Both(a, b)
-                });
+            let known = decided.entry((*index, *other));
+            match *known.or_insert_with(|| contradicts(&a.test, &b.test)) {
+                true if index == other => return Some(Never::Alone(a)),
+                true => return Some(Never::Both(a, b)),
+                false => {}
             }
         }
     }
@@ -112,12 +98,8 @@ fn why_never<'a>(
             _ => true,
         })
     };
-    let mut roles = contract
-        .roles
-        .iter()
-        .filter(|(name, _)| asked(name))
-        .map(|(_, role)| role)
-        .peekable();
+    let roles = contract.roles.iter().filter(|(name, _)| asked(name));
+    let mut roles = roles.map(|(_, role)| role).peekable();
     if roles.peek().is_none() {
         return Some(Never::NoRole);
     }
@@ -139,12 +121,8 @@ struct Work<'a> {
 pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
     // The same work at two moments is two obligations: checks that are ordered or needed are left
     // alone.
-    let mut placed: BTreeSet<CheckIndex> = contract
-        .sequences
-        .iter()
-        .flat_map(|s| s.groups.iter().flatten())
-        .copied()
-        .collect();
+    let groups = contract.sequences.iter().flat_map(|s| &s.groups);
+    let mut placed: BTreeSet<CheckIndex> = groups.flatten().copied().collect();
     placed.extend(contract.checks.iter().flat_map(|c| &c.needs));
     let plain = |(index, check): &(CheckIndex, &Check)| {
         let effect = |row: &Row| {
@@ -180,21 +158,15 @@ pub(super) fn shadowed(contract: &Contract, sink: &mut Diagnostics) {
             };
             if let Some((_, other)) = checks.iter().enumerate().take(COMPARED).find(by) {
                 gone.insert(i);
-                sink.push(
-                    Diagnostic::warning(
-                        SHADOWED,
-                        format!(
-                            "`{}` does what `{}` does, and is selected only where `{}` is, too",
-                            check.id, other.id, other.id
-                        ),
-                    )
-                    .label(check.place, "adds nothing")
-                    .label(
-                        other.place,
-                        "the same work, whenever the other is asked for",
-                    )
-                    .help("leave it out, or give it other conditions"),
+                let (own, by) = (&check.id, &other.id);
+                let message = format!(
+                    "`{own}` does what `{by}` does, and is selected only where `{by}` is, too"
                 );
+                let same = "the same work, whenever the other is asked for";
+                let warning = Diagnostic::warning(SHADOWED, message)
+                    .label(check.place, "adds nothing")
+                    .label(other.place, same);
+                sink.push(warning.help("leave it out, or give it other conditions"));
             }
         }
     }
@@ -226,9 +198,7 @@ fn always_beside(contract: &Contract, a: &Check, b: &Check, restricted: bool) ->
     }
     a.placements.iter().map(tests).all(|given| {
         let holds = |wanted: &&Test| given.iter().any(|test| implies(test, wanted));
-        b.placements
-            .iter()
-            .map(tests)
-            .any(|wanted| wanted.iter().all(holds))
+        let mut wanted = b.placements.iter().map(tests);
+        wanted.any(|wanted| wanted.iter().all(holds))
     })
 }

@@ -1,10 +1,10 @@
 //! Finds tracked files that no condition mentions: a change of them requires no check of its own.
 
-use crate::facts::{self, Ground};
+use crate::facts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use vplan_base::change::{ChangeSet, ChangedFile, Status};
+use vplan_base::change::ChangeSet;
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::glob::{Item, ItemContent, Selection};
 use vplan_base::matching::match_each;
@@ -43,27 +43,10 @@ pub struct Uncovered {
 /// Errors of git.
 pub fn uncovered(contract: &Contract, git: &Git, root: &Path) -> Result<Uncovered, GitError> {
     let tracked = git.tracked()?;
-    let files = ChangeSet::new(
-        tracked
-            .into_iter()
-            .map(|path| ChangedFile {
-                path,
-                status: Status::Modified,
-            })
-            .collect(),
-    );
-    let mentioned = match_each(&mentions(contract), &files);
-    let all: Vec<(&RepoPath, bool)> = files
-        .files()
-        .iter()
-        .map(|f| &f.path)
-        .zip(mentioned)
-        .collect();
-    let left: Vec<RepoPath> = all
-        .iter()
-        .filter(|(_, mentioned)| !mentioned)
-        .map(|(path, _)| (*path).clone())
-        .collect();
+    let mentioned = match_each(&mentions(contract), &ChangeSet::modified(&tracked));
+    let all: Vec<(&RepoPath, bool)> = tracked.iter().zip(mentioned).collect();
+    let left = all.iter().filter(|(_, mentioned)| !mentioned);
+    let left: Vec<RepoPath> = left.map(|(path, _)| (*path).clone()).collect();
     Ok(Uncovered {
         tracked: all.len(),
         defining: defining(contract, root, &left),
@@ -83,9 +66,8 @@ fn defining(
     for check in contract.checks.iter() {
         let words = check.words();
         for (path, part) in parts_of(place(check, &words), &facts, files) {
-            found
-                .entry(path)
-                .or_insert_with(|| (part, check.id.clone()));
+            let entry = found.entry(path);
+            entry.or_insert_with(|| (part, check.id.clone()));
         }
     }
     let row = |(path, (part, id))| (path, part, id);
@@ -102,44 +84,24 @@ fn place<'a>(check: &'a Check, words: &'a [String]) -> CommandPlace<'a> {
 
 /// Returns the files of the work tree that files defining checks call.
 fn called(contract: &Contract, root: &Path) -> Facts {
-    let changes = ChangeSet::default();
-    let ground = Ground {
-        root,
-        git: None,
-        base: None,
-        changes: &changes,
-    };
-    let mut known = Facts::default();
-    for _ in 0..MAX_FACT_ROUNDS {
-        let asked = |check: &Check| questions_of(place(check, &check.words()), &known);
-        let questions = contract.checks.iter().flat_map(asked).collect();
-        match facts::answer(&questions, &ground) {
-            Ok(answers) if !questions.is_empty() => known.0.extend(answers.0),
-            _ => break,
-        }
-    }
-    known
+    facts::settled(root, None, MAX_FACT_ROUNDS, |known| {
+        let asked = |check: &Check| questions_of(place(check, &check.words()), known);
+        contract.checks.iter().flat_map(asked).collect()
+    })
 }
 
 /// Returns one selection for everything that conditions in use select. An empty one selects
 /// nothing.
 fn mentions(contract: &Contract) -> Selection {
-    let used: BTreeSet<ConditionIndex> = contract
-        .checks
-        .iter()
-        .flat_map(|c| &c.placements)
-        .flat_map(|p| &p.conditions)
-        .copied()
-        .collect();
-    let conditions = used
-        .iter()
-        .filter_map(|i| match &contract.conditions[*i].test {
-            Test::ChangedAny(s)
-            | Test::ChangedAll(s)
-            | Test::ChangedOnly(s)
-            | Test::ChangedNone(s) => Some(s),
-            Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
-        });
+    let placements = contract.checks.iter().flat_map(|c| &c.placements);
+    let used: BTreeSet<&ConditionIndex> = placements.flat_map(|p| &p.conditions).collect();
+    let selected = |i: &ConditionIndex| match &contract.conditions[*i].test {
+        Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) | Test::ChangedNone(s) => {
+            Some(s)
+        }
+        Test::Role(_) | Test::Exists(_) | Test::ExistsAny(_) | Test::Absent(_) => None,
+    };
+    let conditions = used.into_iter().filter_map(selected);
     let item = |(i, selection): (usize, &Selection)| {
         let what = ItemContent::Paths {
             items: Arc::new(selection.clone()),
@@ -147,12 +109,9 @@ fn mentions(contract: &Contract) -> Selection {
         };
         Item { not: false, what }
     };
+    let all = conditions.chain(contract.risks.iter().map(|r| &r.selection));
     Selection {
-        items: conditions
-            .chain(contract.risks.iter().map(|r| &r.selection))
-            .enumerate()
-            .map(item)
-            .collect(),
+        items: all.enumerate().map(item).collect(),
     }
 }
 
@@ -186,10 +145,9 @@ pub fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
             (false, false) => format!("{dir}/*"),
         }
     };
-    let mut groups: Vec<(String, usize)> = groups
-        .into_iter()
-        .map(|((dir, whole), count)| (shown(dir, whole), count))
-        .collect();
+    let groups = groups.into_iter();
+    let groups = groups.map(|((dir, whole), count)| (shown(dir, whole), count));
+    let mut groups: Vec<(String, usize)> = groups.collect();
     // Largest groups first: a condition is most likely missing there.
     groups.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     groups
@@ -210,27 +168,16 @@ impl Uncovered {
         if self.files.is_empty() {
             return None;
         }
-        let mut lines: Vec<String> = self
-            .groups
-            .iter()
-            .take(GROUPS)
-            .map(|(dir, number)| format!("{dir} ({})", count(*number, "file")))
-            .collect();
+        let line = |(dir, number): &(String, usize)| format!("{dir} ({})", count(*number, "file"));
+        let mut lines: Vec<String> = self.groups.iter().take(GROUPS).map(line).collect();
         let more = self.groups.len().saturating_sub(GROUPS);
         if more > 0 {
-            let rest: usize = self
-                .groups
-                .iter()
-                .skip(GROUPS)
-                .map(|(_, count)| count)
-                .sum();
+            let rest = self.groups.iter().skip(GROUPS);
+            let rest: usize = rest.map(|(_, count)| count).sum();
             lines.push(format!("and {more} more ({})", count(rest, "file")));
         }
-        let message = format!(
-            "no condition mentions {} of the {} tracked files",
-            self.files.len(),
-            self.tracked
-        );
+        let (left, all) = (self.files.len(), self.tracked);
+        let message = format!("no condition mentions {left} of the {all} tracked files");
         Some(Diagnostic::warning(UNCOVERED, message).help(lines.join(", ")))
     }
 

@@ -79,12 +79,12 @@ pub(super) fn all(
     record: &StepRecord,
     made: Option<&[Product]>,
 ) -> Option<(Confirmation, Vec<String>)> {
-    let id = visible(record.id.as_bytes());
+    let id = visible(&record.id);
     let mut notes = Vec::new();
     let mut found: Option<Confirmation> = None;
     for one in expected {
         let difference = one.difference(record, made);
-        let run = visible(one.pass.run_id.as_bytes());
+        let run = visible(&one.pass.run_id);
         if let Some(what) = &difference {
             let of = framed(", signed by ", one.signed_by.as_ref(), ",");
             notes.push(format!(

@@ -288,7 +288,7 @@ impl<'a> Recall<'a> {
 
     /// Remembers why no earlier pass replaces a step.
     fn runs(&self, step: &Step, why: String, differs: Option<Difference>) {
-        let id = visible(step.id.as_bytes());
+        let id = visible(&step.id);
         tracing::debug!("`{id}` is not reused: {why}");
         self.state().why.insert(step.id.clone(), (why, differs));
     }

@@ -16,16 +16,9 @@ use vplan_os::process::program::message_of;
 const MOST: usize = 300_000;
 
 /// The lists of what the system's packages are: files and folders that change with them.
-const PACKAGES: [&str; 8] = [
-    "/lib/apk/db/installed",
-    "/run/current-system",
-    "/usr/lib/apk/db/installed",
-    "/usr/lib/sysimage/rpm/rpmdb.sqlite",
-    "/var/lib/dpkg/status",
-    "/var/lib/pacman/local",
-    "/var/lib/rpm/Packages",
-    "/var/lib/rpm/rpmdb.sqlite",
-];
+const PACKAGES: &str = "/lib/apk/db/installed /run/current-system /usr/lib/apk/db/installed \
+                        /usr/lib/sysimage/rpm/rpmdb.sqlite /var/lib/dpkg/status \
+                        /var/lib/pacman/local /var/lib/rpm/Packages /var/lib/rpm/rpmdb.sqlite";
 
 /// Where what packages install is, besides what they do not.
 const OF_PACKAGES: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
@@ -110,7 +103,7 @@ fn state(
 ) -> Result<Digest, String> {
     let is_of_packages = |place: &Path| {
         let is_there = OF_PACKAGES.iter().any(|there| place.starts_with(there));
-        let mut lists = PACKAGES.iter().map(Path::new);
+        let mut lists = PACKAGES.split(' ').map(Path::new);
         is_there && !place.starts_with(LOCAL) && lists.any(Path::exists)
     };
     let mut all = State::default();
@@ -163,7 +156,7 @@ impl Default for State {
 impl State {
     /// Adds the packages of the system, and of a folder what is directly in its folders.
     fn installed(&mut self, place: &Path) -> io::Result<()> {
-        for list in PACKAGES {
+        for list in PACKAGES.split(' ') {
             self.one(Path::new(list))?;
         }
         for folder in self.list(place)? {

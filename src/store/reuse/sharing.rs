@@ -110,7 +110,7 @@ impl<'a> Sharing<'a> {
 
     /// Notes why a pass of a step is not shared.
     pub(super) fn is_not_shared(&self, id: &str, why: &str) {
-        let id = visible(id.as_bytes());
+        let id = visible(id);
         self.cache
             .note(format!("a pass of `{id}` is not shared: {why}"));
     }
@@ -209,7 +209,7 @@ impl<'a> Sharing<'a> {
         parts: &SharedParts,
     ) -> Option<(Box<EarlierPass>, bool)> {
         let key = parts.key();
-        let id = visible(step.id.as_bytes());
+        let id = visible(&step.id);
         let FoundPass { pass, signed_by } = self.cache.find(&key, &id)?;
         let restored = self.restore(step, &pass.products);
         let wrote = restored
@@ -226,7 +226,7 @@ impl<'a> Sharing<'a> {
 
     /// Returns the pass of another machine that a step which runs is compared with.
     pub(super) fn expected(&self, step: &Step, parts: &SharedParts) -> Option<Expected> {
-        let id = visible(step.id.as_bytes());
+        let id = visible(&step.id);
         let FoundPass { pass, signed_by } = self.cache.find(&parts.key(), &id)?;
         Some(Expected::others(pass, &signed_by))
     }

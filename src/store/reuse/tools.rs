@@ -5,7 +5,7 @@ use super::content::digest;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use vplan_base::word::{Word, visible};
+use vplan_base::word::{Word, visible, visible_path};
 use vplan_check::confine::SandboxLevel;
 use vplan_check::tool::started;
 use vplan_os::files::open_plain;
@@ -34,7 +34,7 @@ pub(super) fn tools(
     };
     let mut tools = Vec::new();
     interpreted(find, find(word.as_bytes())?, root, step, stats, &mut tools)?;
-    let text: Vec<String> = argv.iter().map(|word| visible(word.as_bytes())).collect();
+    let text: Vec<String> = argv.iter().map(visible).collect();
     let behind = started(&text).starts.into_iter().filter(|at| *at > 0);
     for word in behind.filter_map(|at| argv.get(at)) {
         if let Ok(path) = find(word.as_bytes()) {
@@ -107,7 +107,7 @@ fn named(
 }
 
 fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
-    let shown = || visible(path.as_os_str().as_bytes());
+    let shown = || visible_path(path);
     let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
     // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;

@@ -234,5 +234,5 @@ const MOST_SHOWN: usize = 4096;
 fn foreign(error: &io::Error) -> String {
     let text = message_of(error);
     let shown = text.get(..text.floor_char_boundary(MOST_SHOWN));
-    visible(shown.unwrap_or(&text).as_bytes())
+    visible(shown.unwrap_or(&text))
 }

@@ -192,7 +192,7 @@ impl Here<'_> {
         if self.commit(&first.to_string())?.is_some() {
             let what = format!(
                 "`{}` as the change was merged into it",
-                visible(target.value.as_bytes())
+                visible(&target.value)
             );
             return Ok(Some(base_of(*first, what, target)));
         }
@@ -205,7 +205,7 @@ impl Here<'_> {
             value: target.value.clone(),
             fetch: Some(format!(
                 "git fetch --depth=2 {} {}",
-                visible(remote.as_bytes()),
+                visible(remote),
                 self.head
             )),
         })
@@ -298,7 +298,7 @@ impl Here<'_> {
         if system::is_zeros(&before.value) {
             let commit =
                 Oid::empty_tree(self.head.length()).ok_or(GitError::Unreadable("rev-parse"))?;
-            let what = format!("nothing: `{}` is new", visible(branch.as_bytes()));
+            let what = format!("nothing: `{}` is new", visible(branch));
             return Ok(Compared::With(Base {
                 notes: Vec::new(),
                 ..base_of(commit, what, before)
@@ -324,7 +324,7 @@ impl Here<'_> {
         }
         let message = format!("pushes to `{branch}` before this one were not looked at");
         let caveat = Caveat::new(Code::EarlierPushes, Effect::Note, message);
-        let what = format!("`{}` before the push", visible(branch.as_bytes()));
+        let what = format!("`{}` before the push", visible(branch));
         Ok(Compared::With(Base {
             caveats: vec![caveat],
             ..base_of(commit, what, before)
@@ -381,16 +381,13 @@ impl Here<'_> {
     }
 
     fn lacking(&self, branch: &str, apart: bool) -> Lacking {
+        let remote = self.remote.as_ref();
         Lacking {
-            remote: Some(
-                self.remote
-                    .as_ref()
-                    .map_or_else(|| "origin".to_owned(), |r| r.name.clone()),
-            ),
+            remote: Some(remote.map_or_else(|| "origin".to_owned(), |r| r.name.clone())),
             branch: Some(branch.to_owned()),
             apart,
             shallow: self.git.layout().is_shallow(),
-            follows: self.remote.as_ref().is_some_and(|r| r.follows(branch)),
+            follows: remote.is_some_and(|r| r.follows(branch)),
         }
     }
 }
@@ -405,21 +402,17 @@ fn short(reference: &str) -> &str {
 
 /// Describes a merge base, or the empty tree in its place.
 fn merge_base(commit: &Oid, name: &str) -> String {
-    match Oid::empty_tree(commit.length()) {
-        Some(nothing) if nothing == *commit => {
-            format!(
-                "nothing: `{}` and `HEAD` have no commit in common",
-                visible(name.as_bytes())
-            )
-        }
-        _ => merge_base_with(name),
+    if commit.is_empty_tree() {
+        let name = visible(name);
+        return format!("nothing: `{name}` and `HEAD` have no commit in common");
     }
+    merge_base_with(name)
 }
 
 fn base_of(commit: Oid, what: String, named: &Named) -> Base {
     let note = format!(
         "the base is `{}`, from `{}`",
-        visible(named.value.as_bytes()),
+        visible(&named.value),
         named.variable
     );
     Base {

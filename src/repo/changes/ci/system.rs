@@ -17,6 +17,17 @@ pub struct Named {
     pub value: String,
 }
 
+impl Named {
+    fn new(variable: &'static str, value: &str) -> Self {
+        let value = value.trim();
+        let branch = value.strip_prefix("refs/heads/").unwrap_or(value);
+        Self {
+            variable,
+            value: branch.to_owned(),
+        }
+    }
+}
+
 /// The kind of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
@@ -107,10 +118,8 @@ pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
         return Some(github(text, event));
     }
-    SYSTEMS
-        .iter()
-        .find(|s| s.all("signs").iter().any(|sign| text(sign).is_some()))
-        .map(|system| system.job(text))
+    let is_it = |s: &&System| s.all("signs").iter().any(|sign| text(sign).is_some());
+    SYSTEMS.iter().find(is_it).map(|system| system.job(text))
 }
 
 /// Returns the variables that identify a system, for the message about an unknown one.
@@ -129,24 +138,15 @@ impl System {
     }
 
     fn job(&self, text: Text<'_>) -> Job {
-        let named = |variable: &'static str| {
-            text(variable).map(|value| Named {
-                variable,
-                value: branch_name(&value),
-            })
-        };
+        let named = |variable: &'static str| Some(Named::new(variable, &text(variable)?));
         let is_request = match (self.all("with"), self.all("unless")) {
             ([variable], _) => text(variable).is_some_and(|v| !v.eq_ignore_ascii_case("false")),
             (_, [variable, value]) => text(variable).is_none_or(|v| v != *value),
             _ => true,
         };
         let target = self.all("targets").iter().find_map(|v| named(v));
-        let ids: Vec<Named> = self
-            .all("ids")
-            .iter()
-            .filter_map(|v| named(v))
-            .filter(|id| !is_zeros(&id.value))
-            .collect();
+        let ids = self.all("ids").iter().filter_map(|v| named(v));
+        let ids: Vec<Named> = ids.filter(|id| !is_zeros(&id.value)).collect();
         if is_request && (target.is_some() || !ids.is_empty()) {
             return Job::Request(Request {
                 target,
@@ -172,16 +172,16 @@ impl System {
             return Job::Whole(format!("the tag `{value}` was pushed (`{variable}`)"));
         }
         let branch = named(self.one("branch"));
-        let what = branch
-            .as_ref()
-            .map(|b| format!("`{}` is `{}`", b.variable, b.value));
-        let Some(branch) = branch.filter(|b| !b.value.starts_with("refs/")) else {
-            let first = self.one("signs");
-            return Job::Whole(
-                what.unwrap_or_else(|| {
-                    format!("`{first}` is set, and nothing says what was pushed")
-                }),
-            );
+        let branch = match branch {
+            Some(branch) if !branch.value.starts_with("refs/") => branch,
+            Some(Named { variable, value }) => {
+                return Job::Whole(format!("`{variable}` is `{value}`"));
+            }
+            None => {
+                let first = self.one("signs");
+                let why = format!("`{first}` is set, and nothing says what was pushed");
+                return Job::Whole(why);
+            }
         };
         let primary = branch.variable == "BRANCH_NAME"
             && text("BRANCH_IS_PRIMARY").is_some_and(|v| v == "true");
@@ -201,48 +201,34 @@ impl System {
 fn github(text: Text<'_>, event: &Event) -> Job {
     let of_event = |value: &Option<String>| {
         let value = value.as_ref().filter(|v| !v.trim().is_empty())?;
-        Some(Named {
-            variable: EVENT_FILE,
-            value: branch_name(value),
-        })
+        Some(Named::new(EVENT_FILE, value))
     };
-    let named = |variable: &'static str| {
-        text(variable).map(|value| Named {
-            variable,
-            value: branch_name(&value),
-        })
-    };
+    let named = |variable: &'static str| Some(Named::new(variable, &text(variable)?));
     let request = event.pull_request.as_ref();
     let base = request.and_then(|r| r.base.as_ref());
     let target = named("GITHUB_BASE_REF")
         .or_else(|| named("GITEA_BASE_REF"))
         .or_else(|| base.and_then(|b| of_event(&b.branch)));
     if let Some(target) = target {
-        let head = request
-            .and_then(|r| r.head.as_ref())
-            .and_then(|h| h.sha.clone());
+        let head = request.and_then(|r| r.head.as_ref()?.sha.clone());
+        let id = base.and_then(|b| of_event(&b.sha));
         return Job::Request(Request {
             target: Some(target),
-            ids: base
-                .and_then(|b| of_event(&b.sha))
-                .into_iter()
-                .filter(|id| !is_zeros(&id.value))
-                .collect(),
+            ids: id.filter(|id| !is_zeros(&id.value)).into_iter().collect(),
             merge: pull_merge(text, "GITHUB_REF", "GITHUB_SHA", head),
         });
     }
     let what = text("GITHUB_EVENT_NAME");
-    if what.as_deref() == Some("merge_group")
-        && let Some(target) = event
-            .merge_group
-            .as_ref()
-            .and_then(|group| of_event(&group.base_ref))
-    {
+    let group = event.merge_group.as_ref();
+    let target = group.and_then(|group| of_event(&group.base_ref));
+    if what.as_deref() == Some("merge_group") && target.is_some() {
         return Job::Request(Request {
-            target: Some(target),
+            target,
             ..Request::default()
         });
     }
+    let repository = event.repository.as_ref();
+    let default = repository.and_then(|r| of_event(&r.default_branch));
     let reference = text("GITHUB_REF").unwrap_or_default();
     match (what.as_deref(), reference.strip_prefix("refs/heads/")) {
         (Some("push"), Some(branch)) => Job::Push(Push {
@@ -250,19 +236,15 @@ fn github(text: Text<'_>, event: &Event) -> Job {
                 variable: "GITHUB_REF",
                 value: branch.to_owned(),
             },
-            default: event
-                .repository
-                .as_ref()
-                .and_then(|r| of_event(&r.default_branch))
-                .map_or(Main::Unknown, Main::Named),
+            default: default.map_or(Main::Unknown, Main::Named),
             before: of_event(&event.before),
             forced: event.forced == Some(true),
         }),
         (Some("push"), None) => Job::Whole(format!("`GITHUB_REF` is `{reference}`")),
-        (what, _) => Job::Whole(format!(
-            "`GITHUB_EVENT_NAME` is `{}`",
-            what.unwrap_or_default()
-        )),
+        (what, _) => {
+            let what = what.unwrap_or_default();
+            Job::Whole(format!("`GITHUB_EVENT_NAME` is `{what}`"))
+        }
     }
 }
 
@@ -304,20 +286,10 @@ fn merged_result(text: Text<'_>) -> Option<Merge> {
     })
 }
 
-fn branch_name(value: &str) -> String {
-    let value = value.trim();
-    value
-        .strip_prefix("refs/heads/")
-        .unwrap_or(value)
-        .to_owned()
-}
-
 /// Returns the beginning of a range `A...B`.
 fn range_begin(value: &str) -> String {
-    value
-        .split_once("..")
-        .map_or(value, |(begin, _)| begin)
-        .to_owned()
+    let begin = value.split_once("..").map_or(value, |(begin, _)| begin);
+    begin.to_owned()
 }
 
 /// Whether an id consists of zeros.
