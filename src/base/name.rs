@@ -43,6 +43,21 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Makes a name of a text: letters, digits and `_` stay, all else becomes one `-`, up to a number of
+/// bytes. One that would begin with something else gets the prefix and a `-` in front.
+#[must_use]
+pub fn slug(text: &str, most: usize, prefix: &str) -> String {
+    let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let parts = parts.filter(|part| !part.is_empty());
+    let mut name = Vec::from_iter(parts).join("-");
+    name.truncate(most);
+    let name = name.trim_end_matches('-');
+    match name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        true => name.to_owned(),
+        false => format!("{prefix}-{name}").trim_end_matches('-').to_owned(),
+    }
+}
+
 fn is_list_of<'a>(item: fn(&'a str) -> IResult<&'a str, &'a str, ()>, text: &'a str) -> bool {
     let list = separated_list1(char::<_, ()>('/'), item);
     all_consuming(list).parse(text).is_ok()

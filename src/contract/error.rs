@@ -1,5 +1,6 @@
 //! The codes of messages about a contract whose syntax is right.
 
+use super::InclusionIndex;
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::span::Place;
 use vplan_check::verb::WrongVerb;
@@ -10,6 +11,14 @@ pub(super) fn defined_twice(what: &str, place: Place, first: Place) -> Diagnosti
         .label(place, "defined again here")
         .label(first, "first defined here")
         .help("give one of them another name")
+}
+
+/// Says how two things of the contract, or of what it imports, can have a name each.
+pub(super) fn another_name(of: [InclusionIndex; 2]) -> &'static str {
+    match of == [InclusionIndex::CONTRACT; 2] {
+        true => "give one of them another name",
+        false => "import with `as NAME`: then the names begin with `NAME/`",
+    }
 }
 
 /// How to say what a check reads.

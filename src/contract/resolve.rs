@@ -3,7 +3,8 @@
 use super::caps::Caps;
 use super::draft::{At, Check, Draft, Inclusion, PathsIndex, Rows};
 use super::error::{
-    DUPLICATE_NAME, EACH_SAME_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK,
+    EACH_SAME_NAME, NAME_LENGTH, PATTERN_ALL, PATTERN_EMPTY, UNKNOWN_CHECK, another_name,
+    defined_twice,
 };
 use super::{BUILT_IN_ROLES, CheckIndex, InclusionIndex};
 use std::cell::Cell;
@@ -12,7 +13,7 @@ use std::ops::Bound;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::hole::Values;
 use vplan_base::index::{Dense, numbered};
-use vplan_base::name::{is_pattern, matches};
+use vplan_base::name::{is_pattern, matches, slug};
 use vplan_base::nearest::nearest_within;
 use vplan_base::source::Sources;
 use vplan_base::span::Place;
@@ -59,15 +60,13 @@ impl<'d> Names<'d> {
     ) -> Self {
         let defined: Dense<CheckIndex, &Check> = draft.checks().collect();
         // A front end with errors of its own has spoken of the names that are too long.
-        let most = if incomplete {
-            usize::MAX
-        } else {
-            caps.name_bytes
+        let most = match incomplete {
+            true => usize::MAX,
+            false => caps.name_bytes,
         };
         let chains = (draft.inclusions.as_slice(), &draft.rows);
-        let named = defined
-            .numbered()
-            .filter_map(|(i, c)| c.name.as_ref().map(|n| (n, i, c.inclusion)));
+        let named = defined.numbered();
+        let named = named.filter_map(|(i, c)| Some((c.name.as_ref()?, i, c.inclusion)));
         let checks = unique("check", named, most, chains, sink);
         let named = numbered(&draft.paths).map(|(i, p)| (&p.name, i, p.inclusion));
         let paths = unique("named selection", named, most, chains, sink);
@@ -76,15 +75,12 @@ impl<'d> Names<'d> {
         let roles = unique("role", named, most, chains, sink);
         let named = draft.risks.iter().map(|r| (&r.name, (), r.inclusion));
         unique("trigger", named, most, chains, sink);
-        let roles = BUILT_IN_ROLES
-            .into_iter()
-            .chain(roles.into_keys())
-            .collect();
+        let roles = BUILT_IN_ROLES.into_iter().chain(roles.into_keys());
         Self {
             defined,
             checks,
             paths,
-            roles,
+            roles: roles.collect(),
             inclusions: chains.0,
             absent: &draft.absent,
             comparisons: Cell::new(COMPARISONS),
@@ -167,9 +163,8 @@ impl<'d> Names<'d> {
     /// The part of a name that an import put in front of what the file says.
     pub(super) fn namespace(&self, name: &str, place: Place) -> &'d str {
         let same = self.inclusions.iter().filter(|i| i.source == place.source);
-        let fits = same
-            .map(|i| i.namespace.as_str())
-            .filter(|n| name.starts_with(n));
+        let all = same.map(|i| i.namespace.as_str());
+        let fits = all.filter(|namespace| name.starts_with(namespace));
         fits.max_by_key(|n| n.len()).unwrap_or_default()
     }
 
@@ -269,32 +264,26 @@ fn unique<'d, I>(
                 sink.push(error);
             }
             Some((_, first, before)) => {
-                let message = format!("{what} `{}` is defined twice", visible(&name.value));
-                let mut error = Diagnostic::error(DUPLICATE_NAME, message)
-                    .label(name.place, "defined again here")
-                    .label(*first, "first defined here");
+                let what_of = format!("{what} `{}`", visible(&name.value));
+                let mut error = defined_twice(&what_of, name.place, *first);
                 for place in chain(inclusion) {
                     error = error.label(*place, "the second comes with this");
                 }
                 for place in chain(*before) {
                     error = error.label(*place, "the first comes with this");
                 }
-                sink.push(error.help(if what == "role" {
-                    "write all of it into one block"
-                } else if [inclusion, *before] == [InclusionIndex::CONTRACT; 2] {
-                    "give one of them another name"
-                } else {
-                    "import with `as NAME`: then the names begin with `NAME/`"
-                }));
+                sink.push(match what {
+                    "role" => error.help("write all of it into one block"),
+                    _ => error.help(another_name([inclusion, *before])),
+                });
             }
             None => {
                 seen.insert(&name.value, (index, name.place, inclusion));
             }
         }
     }
-    seen.into_iter()
-        .map(|(name, (index, ..))| (name, index))
-        .collect()
+    let seen = seen.into_iter();
+    seen.map(|(name, (index, ..))| (name, index)).collect()
 }
 
 /// Ids for the checks that have no name: their words joined by `-`, made unique by `-2`, `-3`…,
@@ -343,23 +332,7 @@ fn base_id(check: &Check) -> String {
         Some(Verb::File { path, .. }) => path.value.clone(),
         None => String::new(),
     };
-    let mut id = String::new();
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            id.push(c);
-        } else if !id.is_empty() && !id.ends_with('-') {
-            id.push('-');
-        }
-        if id.len() == DERIVED_BYTES {
-            break;
-        }
-    }
-    let id = id.trim_end_matches('-');
-    if id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        id.to_owned()
-    } else {
-        format!("run-{id}").trim_end_matches('-').to_owned()
-    }
+    slug(&text, DERIVED_BYTES, "run")
 }
 
 /// The line of a place, from 1.
@@ -384,13 +357,7 @@ mod tests {
                 Verb::Command(Kind::Run, Command::Argv { env, pieces }),
                 Place::default(),
             )],
-            settings: Vec::new(),
-            conditions: Vec::new(),
-            tier_block: None,
-            changed: Vec::new(),
-            hole: None,
-            place: Place::default(),
-            inclusion: InclusionIndex::CONTRACT,
+            ..Check::default()
         }))
     }
 

@@ -3,8 +3,8 @@
 use super::checker::{Checker, DefinedService, Reference};
 use super::draft::{self, At, Verb};
 use super::error::{
-    CHANGED_MISPLACED, DUPLICATE_LINE, DUPLICATE_NAME, NO_VERB, SEVERAL_VERBS, UNKNOWN_SERVICE,
-    UNUSED_SERVICE,
+    CHANGED_MISPLACED, DUPLICATE_LINE, NO_VERB, SEVERAL_VERBS, UNKNOWN_SERVICE, UNUSED_SERVICE,
+    another_name, defined_twice,
 };
 use super::resolve::line;
 use super::{Body, Check, InclusionIndex, ServicePlace};
@@ -14,7 +14,7 @@ use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::{Given, ServiceHole, replace};
 use vplan_base::service::{Ready, ReadyCommand, Service, replace_in, words_mut};
 use vplan_base::setting::{Row, Value};
-use vplan_base::word::{Word, visible};
+use vplan_base::word::{Word, framed, visible};
 
 impl Checker<'_> {
     /// Reads all services. One that several rows of an `each` define alike is one.
@@ -30,21 +30,14 @@ impl Checker<'_> {
                         && name.place.row > 0
                         && (first.service == read.service || read.service.is_none()) => {}
                 Some(first) => {
-                    let shown = visible(&name.value);
-                    let message = format!("service `{shown}` is defined twice");
-                    let error = Diagnostic::error(DUPLICATE_NAME, message)
-                        .label(name.place, "defined again here")
-                        .label(first.place, "first defined here");
-                    self.report(error.help(
-                        if first.place.span == name.place.span && name.place.row > 0 {
-                            "its rows differ: write one service for each value"
-                        } else if [first.inclusion, read.inclusion] == [InclusionIndex::CONTRACT; 2]
-                        {
-                            "give one of them another name"
-                        } else {
-                            "import with `as NAME`: then the names begin with `NAME/`"
-                        },
-                    ));
+                    let what = format!("service `{}`", visible(&name.value));
+                    let is_row = first.place.span == name.place.span && name.place.row > 0;
+                    let help = match is_row {
+                        true => "its rows differ: write one service for each value",
+                        false => another_name([first.inclusion, read.inclusion]),
+                    };
+                    let error = defined_twice(&what, name.place, first.place);
+                    self.report(error.help(help));
                 }
                 None => {
                     all.insert(name.value.clone(), read);
@@ -231,9 +224,7 @@ impl Checker<'_> {
                     return Some(format!("{{{name}.{what}}}"));
                 }
                 [] => {
-                    let of = hole
-                        .service
-                        .map_or(String::new(), |name| format!("{name}."));
+                    let of = framed("", hole.service, ".");
                     let help = match (hole.service, names.first()) {
                         (Some(_), Some(near)) => format!("write `{{{near}.{what}}}`"),
                         (Some(service), None) => format!("write `with {service}`"),

@@ -4,6 +4,7 @@ use super::inclusion::RequestedCommand;
 use super::{Origin, Step, StepSource};
 use std::collections::BTreeSet;
 use vplan_base::command::{Command, Env, Piece, to_text};
+use vplan_base::name::slug;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_base::word::{Word, visible};
@@ -93,21 +94,7 @@ pub(super) fn id_of_command(command: &Command, taken: &mut BTreeSet<String>) -> 
         }
         Command::Unsupported { text, .. } => text.clone(),
     };
-    let mut id = String::new();
-    for c in text.chars() {
-        let is_kept = c.is_ascii_alphanumeric() || c == '_';
-        let c = if is_kept { c } else { '-' };
-        if !(c == '-' && (id.is_empty() || id.ends_with('-'))) && id.len() < LONGEST {
-            id.push(c);
-        }
-    }
-    let id = id.trim_end_matches('-');
-    let id = if id.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        id.to_owned()
-    } else {
-        format!("run-{id}").trim_end_matches('-').to_owned()
-    };
-    unique(id, taken)
+    unique(slug(&text, LONGEST, "run"), taken)
 }
 
 /// Adds `-2`, `-3`… to an id until it is unique.

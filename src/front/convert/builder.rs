@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use vplan_base::carried::Carried;
 use vplan_base::command::{Command, Env, Link, Piece, UnsupportedReason};
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
+use vplan_base::name;
 use vplan_base::nearest::nearest;
 use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
@@ -562,21 +563,5 @@ pub(crate) fn slug(text: &str) -> String {
     if plain && begins(text) && text.len() <= 100 {
         return text.to_owned();
     }
-    let mut name = String::new();
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            name.push(c);
-        } else if !name.is_empty() && !name.ends_with('-') {
-            name.push('-');
-        }
-        if name.len() == 64 {
-            break;
-        }
-    }
-    name.truncate(name.trim_end_matches('-').len());
-    if begins(&name) {
-        name
-    } else {
-        format!("check-{name}").trim_end_matches('-').to_owned()
-    }
+    name::slug(text, 64, "check")
 }
