@@ -302,23 +302,26 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// One thing to do: a node of the plan, with every setting that has an effect.
 #[serde_with::skip_serializing_none]
+#[serde_with::apply(
+    Vec => #[serde(default, skip_serializing_if = "Vec::is_empty")],
+    bool => #[serde(default, skip_serializing_if = "std::ops::Not::not")],
+    BTreeMap => #[serde(default, skip_serializing_if = "BTreeMap::is_empty")],
+)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// Ids of direct predecessors by constraints, in plan order: the fewest that imply all others.
+    #[serde_with(skip_apply)]
     pub after: Vec<String>,
     /// Runs whatever its predecessors did.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
     /// The words; absent for `file`, `judge`, and unsupported commands. For `shell`: `sh -c TEXT`.
     pub argv: Option<Vec<Word>>,
     /// `file`: what must hold.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
     /// The check it belongs to when it is one of several batches of it.
     pub batch_of: Option<String>,
     /// `cleans`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleans: Vec<Glob>,
     /// The command as text that `vplan argv` reads back; for `file` and `judge` a line for people.
     pub command: String,
@@ -329,13 +332,13 @@ pub struct Step {
     /// The working directory.
     pub dir: RepoPath,
     /// Annotation: the row of the `each` blocks that its check is in, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub each: BTreeMap<String, String>,
     /// Environment variables that are added.
     pub env: Env,
     /// Never beside another step with the same name here.
     pub exclusive: Option<String>,
     /// Accepted exit codes, sorted.
+    #[serde_with(skip_apply)]
     pub exit: Vec<i32>,
     /// Annotation: `fix`, the command that mends its failure.
     pub fix: Option<String>,
@@ -356,7 +359,6 @@ pub struct Step {
     /// `min-tests`, when it was written.
     pub min_tests: Option<u64>,
     /// Ids of steps that must pass before, in plan order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     /// `network`: which networks it may use.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -364,33 +366,28 @@ pub struct Step {
     /// `on`: where it is executed, when steps are executed elsewhere.
     pub on: Option<On>,
     /// Recovery may drop it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
     /// Its origin.
     pub origin: Origin,
     /// Variables that it asks for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
     /// `file`: which path.
     pub path: Option<RepoPath>,
     /// Ids of those of `after` that it waits for only because they prepare: `setup`, and commands
     /// of the request. Such an order gives way to every other, and recovery may turn it round.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepared_by: Vec<String>,
     /// `produces`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub produces: Vec<Glob>,
     /// `judge`: the question.
     pub question: Option<String>,
     /// `reads`: what it may read outside of the repository, when its reads are held to.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
     /// The reasons why it is in the plan.
+    #[serde_with(skip_apply)]
     pub reasons: Vec<Reason>,
     /// `report`.
     pub report: Option<Report>,
     /// `requires`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Glob>,
     /// Further tries.
     pub retries: u32,
@@ -400,30 +397,24 @@ pub struct Step {
     /// Who asked for more of `sandbox` and `network` than the contract, if somebody did.
     pub sandbox_from: Option<SandboxFrom>,
     /// It prepares and verifies nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
     /// Its pass counts on every machine of the same scope.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
     /// Whether its failure fails the plan.
     pub severity: Severity,
     /// Exit codes that mean "does not apply here", sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip_exit: Vec<i32>,
     /// Annotation: where it is defined.
     pub source: Option<StepSource>,
     /// `tags`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Its tier.
     pub tier: u8,
     /// The time limit of a try, in milliseconds, at least 1.
     pub timeout_ms: u64,
     /// `shared`: the commands that say which toolchains are there, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub toolchains: BTreeMap<String, ToolchainCommand>,
     /// Folders put in front of PATH.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_path: Vec<RepoPath>,
     /// Files that must be the same after it as before.
     pub unchanged: Option<Selection>,
@@ -431,7 +422,6 @@ pub struct Step {
     pub unsupported: Option<Unsupported>,
     /// The services beside which it runs, in the order of their names; `{NAME.port}` and
     /// `{NAME.tmp}` in its words and its environment are theirs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<Service>,
     /// Files of the tree that it may change beyond `produces`, `cleans` and `report`.
     pub writes: Option<Selection>,

@@ -36,11 +36,12 @@ pub struct At {
 }
 
 /// One difference between two contracts.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// What accepts it, if it is undecided: the value of `--accept`.
-    #[serde(serialize_with = "as_text", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "as_text")]
     #[schemars(with = "Option<String>")]
     pub accept: Option<Accept>,
     /// Whether it was accepted.
@@ -49,20 +50,16 @@ pub struct Difference {
     /// Its effect.
     pub class: Class,
     /// The request that shows it: an index into `requests`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<usize>,
     /// Its place in the newer contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<At>,
     /// Its place in the older contract.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<At>,
     /// The part that differs: `check unit`, `risk auth`, `limits`.
     pub subject: String,
     /// The difference, in one line.
     pub what: String,
     /// The reason for its class, when that is not plain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 

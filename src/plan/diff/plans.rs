@@ -11,15 +11,14 @@ use vplan_base::canon::Digest;
 use vplan_base::index::{Dense, Index as _, at, numbered};
 
 /// A field that differs; one side is absent when only the other has it.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Field {
     /// Its JSON name, with dots for what lies deeper.
     pub field: String,
     /// Its value in the newer plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
     /// Its value in the older one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
 }
 
@@ -53,6 +52,7 @@ impl Members {
 
 /// The differences between two plans. Annotations (lines, descriptions) are no difference: plans
 /// with one digest are equal.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanDiff {
@@ -63,10 +63,8 @@ pub struct PlanDiff {
     /// `plans`.
     pub kind: &'static str,
     /// The newer plan's digest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Digest>,
     /// The older plan's digest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Digest>,
     /// The checks that were left out.
     pub omitted: Members,
