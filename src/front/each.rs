@@ -39,9 +39,8 @@ impl Values<'_> {
     fn enter(&mut self, names: &[(&str, Span)], row: Row) -> (usize, usize) {
         let left = (self.holes.count(), self.packages.len());
         let named = names.iter().zip(row.values);
-        let mut named: Vec<(String, String)> = named
-            .map(|((name, _), value)| ((*name).to_owned(), value))
-            .collect();
+        let named = named.map(|((name, _), value)| ((*name).to_owned(), value));
+        let mut named: Vec<(String, String)> = named.collect();
         if let (Some((name, package)), Some((each, _))) = (row.package, names.first()) {
             named.push((hole_of_name(each), name));
             self.packages.push(((*each).to_owned(), package));
@@ -172,10 +171,8 @@ impl Lowering<'_> {
     /// The rows of an `each` over folders: none where the folders are not known yet, or it is no glob
     /// of folders, which is reported.
     fn folders(&mut self, node: &Node<'_>, names: &[(&str, Span)]) -> Option<Vec<Row>> {
-        let mut strings = node
-            .args
-            .iter()
-            .filter(|arg| matches!(arg.value, Value::Str(_)));
+        let is_str = |arg: &&Arg<'_>| matches!(arg.value, Value::Str(_));
+        let mut strings = node.args.iter().filter(is_str);
         let first = strings.next()?;
         let glob = self.values.text(first, Escape::Glob)?;
         let with = strings.filter_map(|arg| self.values.text(arg, Escape::Nothing));
@@ -211,9 +208,8 @@ impl Lowering<'_> {
         let known = self.whereabouts.folders.get(&asked)?.clone();
         let mut rows = Vec::new();
         for folder in &known {
-            let values = query
-                .values(folder)
-                .map(|name| String::from_utf8(name.to_vec()));
+            let values = query.values(folder);
+            let values = values.map(|name| String::from_utf8(name.to_vec()));
             // Names in front of this file's directory are no values of it.
             match values.collect::<Result<Vec<String>, _>>() {
                 Ok(values) => rows.push(Row {
@@ -323,22 +319,15 @@ impl Made {
 
 /// Returns the names of an `each`.
 fn names<'n>(node: &'n Node<'_>) -> Vec<(&'n str, Span)> {
-    let head = node
-        .args
-        .iter()
-        .take_while(|arg| !matches!(arg.value, Value::Mark(_)));
-    let name = |arg: &'n Arg<'_>| match arg.value {
-        Value::Word(name) => Some((name, arg.span)),
-        _ => None,
-    };
+    let head = node.args.iter();
+    let head = head.take_while(|arg| !matches!(arg.value, Value::Mark(_)));
+    let name = |arg: &'n Arg<'_>| Some((arg.word()?, arg.span));
     head.filter_map(name).collect()
 }
 
 fn row_count(node: &Node<'_>) -> usize {
-    let values = node
-        .args
-        .iter()
-        .filter(|arg| matches!(arg.value, Value::Item(_)));
+    let values = node.args.iter();
+    let values = values.filter(|arg| matches!(arg.value, Value::Item(_)));
     values.count() / names(node).len().max(1)
 }
 

@@ -90,10 +90,8 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
                 if let Some(seconds) = builder.whole(what, node, 1, 1_000_000_000) {
                     budget(builder, seconds, node.place);
                     let why = "there it is for all verifications of a milestone, here for one run, as often as it is repeated";
-                    builder.lose(
-                        Lost::changed(format!("`{what}`"), key.place, why)
-                            .by_hand("`budget` with the time of one run"),
-                    );
+                    let lost = Lost::changed(format!("`{what}`"), key.place, why);
+                    builder.lose(lost.by_hand("`budget` with the time of one run"));
                 }
             }
             _ => builder.unknown("verification.", key, VERIFICATION),
@@ -200,7 +198,7 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
                 let why = format!("{why}; `{}` selects more", read.glob);
                 builder.lose(Lost::changed(what, *place, why));
             }
-            items.push(glob(read.glob, *place));
+            items.push(Sel::glob(false, read.glob, *place));
             continue;
         }
         // There a negated pattern is one more alternative: everything but what it names.
@@ -209,13 +207,13 @@ fn at_least(builder: &mut Builder<'_>, name: &str, patterns: &[(&str, Place)]) -
         let hand = "leave it out, or exclude with `\"!…\"` in the list, which is what was meant most of the time";
         builder.lose(Lost::changed(what, *place, why).by_hand(hand));
         if read.wider.is_some() {
-            items.push(glob("**", *place));
+            items.push(Sel::glob(false, "**", *place));
             continue;
         }
         let name = format!("{name}-not-{}", index + 1);
         items.push(all_but(builder, name, read.glob, *place));
         if read.wild {
-            items.push(glob("**/.*/**", *place));
+            items.push(Sel::glob(false, "**/.*/**", *place));
         }
     }
     if let Some(place) = hidden {
@@ -238,22 +236,6 @@ fn never_matches(builder: &mut Builder<'_>, what: &str, place: Place, never: &Ne
     }
 }
 
-fn glob(text: impl Into<String>, place: Place) -> Sel {
-    item(SelKind::Glob(text.into()), place)
-}
-
-fn item(what: SelKind, place: Place) -> Sel {
-    let (not, inner, what) = (false, None, At::new(what, place));
-    Sel { not, what, inner }
-}
-
-fn excluded(text: impl Into<String>, place: Place) -> Sel {
-    Sel {
-        not: true,
-        ..glob(text, place)
-    }
-}
-
 /// Defines a named selection, and returns the item that refers to it.
 fn define(builder: &mut Builder<'_>, name: String, items: Vec<Sel>, place: Place) -> Sel {
     builder.draft.paths.push(Paths {
@@ -261,12 +243,14 @@ fn define(builder: &mut Builder<'_>, name: String, items: Vec<Sel>, place: Place
         items,
         inclusion: InclusionIndex::CONTRACT,
     });
-    item(SelKind::Name(name), place)
+    let what = At::new(SelKind::Name(name), place);
+    let (not, inner) = (false, None);
+    Sel { not, what, inner }
 }
 
 /// Defines the selection of everything but what a glob selects.
 fn all_but(builder: &mut Builder<'_>, name: String, text: String, place: Place) -> Sel {
-    let items = vec![glob("**", place), excluded(text, place)];
+    let items = vec![Sel::glob(false, "**", place), Sel::glob(true, text, place)];
     define(builder, name, items, place)
 }
 
@@ -282,7 +266,7 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
                 if !patterns.is_empty() {
                     let items = at_most(builder, &patterns);
                     let line = if items.is_empty() {
-                        Policy::Deny(vec![glob("**", node.place)])
+                        Policy::Deny(vec![Sel::glob(false, "**", node.place)])
                     } else {
                         Policy::Allow(items)
                     };
@@ -302,10 +286,8 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             }
             "presets" => {
                 let why = "what a preset allows is known to runr only";
-                builder.lose(
-                    Lost::gone("`scope.presets`", key.place, why)
-                        .by_hand("add its globs to `allow`"),
-                );
+                let lost = Lost::gone("`scope.presets`", key.place, why);
+                builder.lose(lost.by_hand("add its globs to `allow`"));
             }
             "env_allowlist" => {
                 let why = "files that runr leaves alone; vplan looks at git";
@@ -356,21 +338,21 @@ fn at_most(builder: &mut Builder<'_>, patterns: &[(&str, Place)]) -> Vec<Sel> {
                 dot: false,
                 glob: text,
                 ..
-            }) => plain.push(glob(text, *place)),
+            }) => plain.push(Sel::glob(false, text, *place)),
             Ok(read) => {
                 if read.wild {
                     let why = "here its wildcards match names that begin with a dot too";
                     let hand = "exclude what must stay untouched with `deny`";
                     builder.lose(Lost::changed(what, *place, why).by_hand(hand));
                 }
-                items.push(glob(read.glob, *place));
+                items.push(Sel::glob(false, read.glob, *place));
             }
         }
     }
     if let Some(place) = plain.first().map(|p| p.what.place) {
         // There wildcards do not match names that begin with a dot; to allow them would be to allow
         // more.
-        plain.push(excluded("**/.*/**", place));
+        plain.push(Sel::glob(true, "**/.*/**", place));
         let name = "scope-allowlist".to_owned();
         items.insert(0, define(builder, name, plain, place));
     }

@@ -102,13 +102,9 @@ impl Node {
     /// Returns the value of a key of a mapping.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
-        match &self.value {
-            Value::Map(entries) => entries
-                .iter()
-                .find(|(k, _)| k.name == key)
-                .map(|(_, node)| node),
-            _ => None,
-        }
+        let mut entries = self.entries().iter();
+        let entry = entries.find(|(own, _)| own.name == key);
+        entry.map(|(_, node)| node)
     }
 }
 
@@ -189,19 +185,14 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
         ast::Value::Array(list) => {
             Value::List(list.elements.iter().map(|v| from_json(v, id)).collect())
         }
-        ast::Value::Object(object) => Value::Map(
-            object
-                .properties
-                .iter()
-                .map(|p| {
-                    let key = Key {
-                        name: p.name.as_str().to_owned(),
-                        place: place(p.name.range()),
-                    };
-                    (key, from_json(&p.value, id))
-                })
-                .collect(),
-        ),
+        ast::Value::Object(object) => {
+            let entry = |property: &ast::ObjectProp<'_>| {
+                let (name, place) = (property.name.as_str(), place(property.name.range()));
+                let name = name.to_owned();
+                (Key { name, place }, from_json(&property.value, id))
+            };
+            Value::Map(object.properties.iter().map(entry).collect())
+        }
     };
     Node {
         place: place(value.range()),
@@ -243,14 +234,9 @@ fn from_table(
         |range: std::ops::Range<usize>| Place::new(id, within(source, range.start, range.end));
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {
-        let key = Key {
-            name: key.get_ref().to_string(),
-            place: place(key.span()),
-        };
-        entries.push((
-            key,
-            from_toml(value, source, id, depth.checked_sub(1)?, left)?,
-        ));
+        let (name, place) = (key.get_ref().to_string(), place(key.span()));
+        let value = from_toml(value, source, id, depth.checked_sub(1)?, left)?;
+        entries.push((Key { name, place }, value));
     }
     // The parser sorts by name; people wrote in another order.
     entries.sort_by_key(|(key, _)| key.place);
@@ -325,7 +311,7 @@ fn read_yaml(
     match reader.read() {
         Ok(()) => Some(reader.root.unwrap_or(Node {
             place: Place::new(id, Span::new(0, 0)),
-            value: Value::Null,
+            ..Node::default()
         })),
         Err(fault) => {
             sink.push(*fault);

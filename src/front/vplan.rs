@@ -2,6 +2,7 @@
 
 use super::vplan_test::expect;
 use super::vplan_value::Values;
+use vplan_base::command::Command;
 use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::folders::FolderAnswers;
 use vplan_base::hole::{Escape, has_hole};
@@ -16,7 +17,7 @@ use vplan_contract::draft::{
 };
 use vplan_contract::import::source::IMPORT_SOURCE;
 use vplan_contract::{ConditionIndex, InclusionIndex};
-use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::ast::{Arg, Body, Node, Value};
 use vplan_lang::format::digest;
 use vplan_lang::parse::{Caps, parse};
 use vplan_lang::statement::Keyword;
@@ -104,6 +105,15 @@ impl Lowering<'_> {
         At::new(value, self.values.place(span))
     }
 
+    /// Reads the commands among the arguments: one at most.
+    pub(super) fn commands(&self, node: &Node<'_>) -> Vec<At<Command>> {
+        let command = |arg: &Arg<'_>| match &arg.value {
+            Value::Command(command) => Some(self.at(command.fill(&self.values.holes), arg.span)),
+            _ => None,
+        };
+        node.args.iter().filter_map(command).collect()
+    }
+
     pub(super) fn place(&self, span: Span) -> Place {
         self.values.place(span)
     }
@@ -140,12 +150,9 @@ impl Lowering<'_> {
                 return;
             }
             Keyword::TierBlock => {
-                let tier = node
-                    .values()
-                    .next()
-                    .and_then(|arg| self.values.tier(arg))
-                    .or(tier);
-                return self.entries(node.lines(), around, tier);
+                let own = node.values().next();
+                let own = own.and_then(|arg| self.values.tier(arg));
+                return self.entries(node.lines(), around, own.or(tier));
             }
             _ => {}
         }
@@ -168,10 +175,10 @@ impl Lowering<'_> {
     fn condition(&mut self, node: &Node<'_>) -> Option<Condition> {
         Some(match node.statement.keyword {
             Keyword::ByRole => Condition::Role(self.values.words(node)),
-            Keyword::WhenChangedAny => Condition::ChangedAny(self.sels(node)),
-            Keyword::WhenChangedAll => Condition::ChangedAll(self.sels(node)),
-            Keyword::WhenChangedOnly => Condition::ChangedOnly(self.sels(node)),
-            Keyword::WhenChangedNone => Condition::ChangedNone(self.sels(node)),
+            Keyword::WhenChangedAny => Condition::ChangedAny(self.values.sels(node)),
+            Keyword::WhenChangedAll => Condition::ChangedAll(self.values.sels(node)),
+            Keyword::WhenChangedOnly => Condition::ChangedOnly(self.values.sels(node)),
+            Keyword::WhenChangedNone => Condition::ChangedNone(self.values.sels(node)),
             Keyword::WhenExists => Condition::Exists(self.values.sought(node)),
             Keyword::WhenExistsAny => Condition::ExistsAny(self.values.sought(node)),
             Keyword::WhenAbsent => Condition::Absent(self.values.sought(node)),
@@ -219,24 +226,13 @@ impl Lowering<'_> {
             Keyword::Expect => self.draft.expects.extend(expect(&mut self.values, node)),
             Keyword::Tests => self.draft.tests.extend(self.values.strings(node)),
             Keyword::Toolchain if !node.broken => {
-                let command = node.args.iter().find_map(|arg| match &arg.value {
-                    Value::Command(command) => Some((command, arg.span)),
-                    _ => None,
-                });
-                if let Some((name, (command, span))) = self.values.word(node).zip(command) {
-                    let command = self.at(command.fill(&self.values.holes), span);
-                    self.draft.toolchains.push((name, command));
-                }
+                let commands = self.commands(node);
+                let named = self.values.word(node).zip(commands.into_iter().next());
+                self.draft.toolchains.extend(named);
             }
             Keyword::JudgeWith => {
-                if let Some(Arg {
-                    value: Value::Command(command),
-                    span,
-                }) = node.args.first()
-                {
-                    let command = self.at(command.fill(&self.values.holes), *span);
-                    self.draft.judge_with.push(command);
-                }
+                let commands = self.commands(node);
+                self.draft.judge_with.extend(commands);
             }
             Keyword::Defaults => self.defaults(node),
             Keyword::FormatBlock => self.format(node),
@@ -315,24 +311,21 @@ impl Lowering<'_> {
         let name = if named { self.values.word(node) } else { None };
         if named && name.is_none() {
             // What has a hole is some name all the same, which is not reported as unknown.
-            if node
-                .values()
-                .any(|arg| matches!(arg.value, Value::Word(word) if has_hole(word)))
-            {
+            if node.values().any(|arg| arg.word().is_some_and(has_hole)) {
                 self.draft.absent.push(String::new());
             }
             return;
         }
-        let place = name
-            .as_ref()
-            .map_or_else(|| self.place(node.keyword), |n| n.place);
+        let own = name.as_ref().map(|name| name.place);
+        let place = own.unwrap_or_else(|| self.place(node.keyword));
         let mut verbs = Vec::new();
-        for arg in &node.args {
-            if let Value::Command(command) = &arg.value {
-                let span = if named { arg.span } else { node.span };
-                let command = command.fill(&self.values.holes);
-                verbs.push(self.at(Verb::Command(Kind::Run, command), span));
-            }
+        for command in self.commands(node) {
+            let place = if named {
+                command.place
+            } else {
+                self.place(node.span)
+            };
+            verbs.push(At::new(Verb::Command(Kind::Run, command.value), place));
         }
         let Content {
             verbs: own,
@@ -351,17 +344,15 @@ impl Lowering<'_> {
         if settings.iter().any(|s| s.value.row == Row::With) {
             self.report_literal_holes(node);
         }
-        let conditions = around.clone();
         let check = Check {
             name,
             verbs,
             settings,
-            conditions,
+            conditions: around.clone(),
             tier_block: tier.clone(),
-            changed: Vec::new(),
             hole,
             place,
-            inclusion: InclusionIndex::CONTRACT,
+            ..Check::default()
         };
         self.draft.entries.push(CheckEntry::Check(Box::new(check)));
         for line in inner {
@@ -418,11 +409,9 @@ impl Lowering<'_> {
                         assertions.push(self.at(assertion, line.span));
                     }
                 }
-                let broken = node.broken
-                    || node
-                        .body
-                        .as_ref()
-                        .is_some_and(|b| b.broken || b.nodes.len() > assertions.len());
+                let is_lacking =
+                    |body: &Body<'_>| body.broken || body.nodes.len() > assertions.len();
+                let broken = node.broken || node.body.as_deref().is_some_and(is_lacking);
                 if assertions.is_empty() && broken {
                     // As with verbs: an assertion was meant, and its error has been reported.
                     assertions.push(self.at(vplan_check::request::Assertion::Exists, node.span));
@@ -452,10 +441,8 @@ impl Lowering<'_> {
             self.draft.absent.push(String::new());
             return;
         }
-        let (alias, below) = (
-            node.values().find_map(|a| self.values.as_word(a)),
-            strings.next(),
-        );
+        let alias = node.values().find_map(|a| self.values.as_word(a));
+        let below = strings.next();
         let extent = Extent {
             entries: self.draft.entries.len(),
             paths: self.draft.paths.len(),
@@ -499,19 +486,14 @@ impl Lowering<'_> {
             let words = args.iter().filter_map(|a| self.values.as_word(a));
             let words: Vec<At<String>> = words.collect();
             let rest = matches!(words.as_slice(), [one] if one.value == "*");
-            Some(self.at(
-                if rest {
-                    Group::Rest
-                } else {
-                    Group::Names(words)
-                },
-                span,
-            ))
+            let group = match rest {
+                true => Group::Rest,
+                false => Group::Names(words),
+            };
+            Some(self.at(group, span))
         };
-        node.args
-            .split(|a| a.value == Value::Mark("->"))
-            .filter_map(names)
-            .collect()
+        let groups = node.args.split(|a| a.value == Value::Mark("->"));
+        groups.filter_map(names).collect()
     }
 
     fn role(&mut self, node: &Node<'_>) {
@@ -530,20 +512,14 @@ impl Lowering<'_> {
                     role.only.push(self.at(tags, line.span));
                 }
                 Keyword::RoleMaxChecks => {
-                    let most = line
-                        .values()
-                        .next()
-                        .and_then(|a| self.values.number(a, 0, u64::MAX));
+                    let most = line.values().next();
+                    let most = most.and_then(|a| self.values.number(a, 0, u64::MAX));
                     role.max_checks.extend(most.map(|n| self.at(n, line.span)));
                 }
                 _ => {}
             }
         }
         self.draft.roles.push(role);
-    }
-
-    fn sels(&mut self, node: &Node<'_>) -> Vec<Sel> {
-        self.values.sels(node)
     }
 }
 

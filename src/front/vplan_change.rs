@@ -6,7 +6,7 @@ use vplan_base::diagnostic::Diagnostic;
 use vplan_base::nearest::nearest;
 use vplan_base::setting::Row;
 use vplan_contract::draft::{Allowance, At, Changes, Override, SettingName};
-use vplan_lang::ast::{Arg, Node, Value};
+use vplan_lang::ast::{Arg, Node};
 use vplan_lang::error::{UNKNOWN_WORD, shown};
 use vplan_lang::statement::Keyword;
 
@@ -58,9 +58,7 @@ impl Lowering<'_> {
 
     /// Reads `timeout`, or `env.NAME`; reports what is no setting.
     fn setting_name(&mut self, arg: &Arg<'_>) -> Option<At<SettingName>> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         let place = self.place(arg.span);
         let (setting, variable) = match word.split_once('.') {
             Some((setting, variable)) => (setting, Some(variable)),

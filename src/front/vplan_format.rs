@@ -59,9 +59,9 @@ impl Lowering<'_> {
     }
 
     fn severities(&self, level: LineLevel, line: &Node<'_>) -> FormatLine {
-        let word = |arg: &Arg<'_>| match arg.value {
-            Value::Word(word) => Some(At::new(word.to_owned(), self.place(arg.span))),
-            _ => None,
+        let word = |arg: &Arg<'_>| {
+            let word = arg.word()?.to_owned();
+            Some(At::new(word, self.place(arg.span)))
         };
         FormatLine::Words(level, line.values().filter_map(word).collect())
     }

@@ -22,12 +22,9 @@ impl Lowering<'_> {
             return;
         };
         let mut verbs = Vec::new();
-        for arg in &node.args {
-            if let Value::Command(command) = &arg.value {
-                let command = command.fill(&self.values.holes);
-                let place = self.place(arg.span);
-                verbs.push(At::new(Verb::Command(Kind::Run, command), place));
-            }
+        for command in self.commands(node) {
+            let verb = Verb::Command(Kind::Run, command.value);
+            verbs.push(At::new(verb, command.place));
         }
         let Content {
             verbs: own,
@@ -58,9 +55,7 @@ impl Lowering<'_> {
     fn ready(&self, node: &Node<'_>) -> Option<Ready> {
         let mut values = node.values();
         let (form, what) = (values.next()?, values.next()?);
-        let Value::Word(form) = form.value else {
-            return None;
-        };
+        let form = form.word()?;
         Some(match (form, &what.value) {
             ("tcp", Value::Word(port)) => Ready::Tcp((*port).to_owned()),
             ("file", _) => Ready::File(self.values.text(what, Escape::Nothing)?),
@@ -100,10 +95,8 @@ impl Lowering<'_> {
         };
         let lines = lines.filter(takes_holes);
         let args = node.args.iter().chain(lines.flat_map(|line| &line.args));
-        let found: Vec<Span> = args
-            .filter(|arg| self.is_literal(arg))
-            .map(|arg| arg.span)
-            .collect();
+        let found = args.filter(|arg| self.is_literal(arg)).map(|arg| arg.span);
+        let found: Vec<Span> = found.collect();
         for span in found {
             let message = "the text of a hole is no text here";
             let label = "`{port}` or `{tmp}` is written, and nothing is filled in";

@@ -101,9 +101,7 @@ impl Values<'_> {
 
     /// Reads a bare word.
     pub(super) fn as_word(&mut self, arg: &Arg<'_>) -> Option<At<String>> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         let word = if has_hole(word) {
             self.name(word, arg)?
         } else {
@@ -203,9 +201,7 @@ impl Values<'_> {
             Value::Word(word) => (false, word),
             _ => return None,
         };
-        let Value::Word(name) = next.value else {
-            return None;
-        };
+        let name = next.word()?;
         let hole = name.strip_prefix('{').and_then(|n| n.strip_suffix('}'));
         let package_of = |name| self.packages.iter().find(|(known, _)| known == name);
         let package = hole.and_then(package_of);
@@ -258,9 +254,7 @@ impl Values<'_> {
 
     /// Reads `auto`, or a number of steps.
     pub(super) fn jobs(&mut self, arg: &Arg<'_>) -> Option<Jobs> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         if word == Jobs::AUTO {
             return Some(Jobs::Auto);
         }
@@ -282,9 +276,7 @@ impl Values<'_> {
         or: &str,
         help: Option<String>,
     ) -> Option<u64> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         let most = most.min(MAX_INTEGER);
         let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
         let value = word.parse::<u64>().ok();
@@ -313,9 +305,7 @@ impl Values<'_> {
 
     /// Reads a duration, in milliseconds.
     pub(super) fn duration(&mut self, arg: &Arg<'_>) -> Option<u64> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         parse_duration(word)
             .map_err(|e| {
                 let message = format!("{} is no duration", shown(word));
@@ -333,9 +323,7 @@ impl Values<'_> {
 
     /// Reads one of a few words.
     pub(super) fn one_of(&mut self, arg: &Arg<'_>, known: &[&'static str]) -> Option<&'static str> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         let found = known.iter().find(|k| **k == word);
         if found.is_none() {
             let list = format!("known are: {}", known.join(" "));
@@ -378,9 +366,7 @@ impl Values<'_> {
 
     /// Reads `A..B`, in bytes, either end perhaps open.
     fn size_range(&mut self, arg: &Arg<'_>) -> Option<Assertion> {
-        let Value::Word(word) = arg.value else {
-            return None;
-        };
+        let word = arg.word()?;
         let wrong = |e: UnitError| {
             (
                 unit_fault(e),

@@ -125,17 +125,13 @@ fn elsewhere(files: Files<'_>) -> Option<RepoPath> {
     let mut paths: Vec<&RepoPath> = files.paths.iter().filter(is_manifest).collect();
     paths.sort_by_key(|path| path.segments().count());
     let declares = |path: &&&RepoPath| {
-        let manifest = Manifest::ALL
-            .into_iter()
-            .find(|m| m.name().as_bytes() == path.name());
+        let mut all = Manifest::ALL.into_iter();
+        let manifest = all.find(|m| m.name().as_bytes() == path.name());
         let declared = manifest.map(|m| declared(m, &path.folder(), files));
         matches!(declared, Some(Ok(Some(_))))
     };
-    paths
-        .iter()
-        .take(NEAR)
-        .find(declares)
-        .map(|path| (*path).clone())
+    let near = paths.iter().take(NEAR).find(declares);
+    near.map(|path| (*path).clone())
 }
 
 /// The most manifests in which is looked for a workspace that may be meant.
@@ -242,10 +238,8 @@ impl Reader<'_> {
                 }
                 Pattern::Glob(glob) => {
                     let folders = self.candidates.iter();
-                    folders
-                        .filter(|folder| glob.matches(folder))
-                        .cloned()
-                        .collect()
+                    let folders = folders.filter(|folder| glob.matches(folder));
+                    folders.cloned().collect()
                 }
             };
             if of_pattern.is_empty() {
@@ -253,11 +247,8 @@ impl Reader<'_> {
                 let message = format!("`{}` is no folder with a `{file}`", shown(&text));
                 self.remark(message, "take it out of the list, or add the package");
             }
-            members.extend(
-                of_pattern
-                    .into_iter()
-                    .filter(|folder| !self.is_excluded(folder)),
-            );
+            let of_pattern = of_pattern.into_iter();
+            members.extend(of_pattern.filter(|folder| !self.is_excluded(folder)));
         }
         Ok(members)
     }
@@ -266,10 +257,8 @@ impl Reader<'_> {
     fn pattern(&mut self, text: &str) -> Result<Option<Pattern>, WorkspaceFault> {
         let is_glob = |segment: &str| segment.contains(['*', '?', '[', '{']);
         let segments: Vec<&str> = text.split('/').collect();
-        let plain = segments
-            .iter()
-            .take_while(|segment| !is_glob(segment))
-            .count();
+        let plain = segments.iter().take_while(|segment| !is_glob(segment));
+        let plain = plain.count();
         let (before, behind) = segments.split_at_checked(plain).unwrap_or((&segments, &[]));
         // A `.` in front, so that it is no path from the root of the file system.
         let before = format!("./{}", before.join("/"));
@@ -277,10 +266,8 @@ impl Reader<'_> {
             Ok(folder) => folder,
             Err(PathError::Outside) => {
                 let message = format!("`{}` is outside of the repository", shown(text));
-                self.remark(
-                    message,
-                    "no change of this repository touches it: nothing is verified for it",
-                );
+                let help = "no change of this repository touches it: nothing is verified for it";
+                self.remark(message, help);
                 return Ok(None);
             }
             Err(_) => return Err(self.no_pattern(text, "no path of the repository")),
@@ -319,11 +306,10 @@ impl Reader<'_> {
         let broken = |reason: String| WorkspaceFault::Broken(path.clone(), reason);
         let package = match self.manifest {
             Manifest::Npm | Manifest::Pnpm => npm::package(&json(&text).map_err(broken)?, folder),
-            Manifest::Cargo => cargo::package(
-                &toml(&text).map_err(broken)?,
-                folder,
-                &self.declared.inherited,
-            ),
+            Manifest::Cargo => {
+                let inherited = &self.declared.inherited;
+                cargo::package(&toml(&text).map_err(broken)?, folder, inherited)
+            }
             Manifest::Go => go::package(&text, folder),
             Manifest::Uv => python::package(&toml(&text).map_err(broken)?, folder),
         };

@@ -78,6 +78,15 @@ impl<'a> Arg<'a> {
     pub(crate) fn new(span: Span, value: Value<'a>) -> Self {
         Self { span, value }
     }
+
+    /// Returns a bare word.
+    #[must_use]
+    pub fn word(&self) -> Option<&'a str> {
+        match self.value {
+            Value::Word(word) => Some(word),
+            _ => None,
+        }
+    }
 }
 
 /// The kinds of arguments.

@@ -26,26 +26,18 @@ impl Builder<'_> {
         self.draft = verify_contract_json::lower(self.sources, self.id, &mut found);
         for message in found.sorted() {
             let place = message.labels.first().map(|l| l.place).unwrap_or_default();
-            let key = self
-                .sources
-                .get(place.source)
-                .map_or("", |s| s.slice(place.span))
-                .trim_matches('"')
-                .to_owned();
+            let key = self.sources.get(place.source);
+            let key = key.map_or("", |s| s.slice(place.span)).trim_matches('"');
             let what = format!("`{key}`");
             if message.code == verify_contract_json::UNKNOWN_KEY {
                 let why =
                     "a key that such a contract does not have, so that it never had an effect";
-                let near = message
-                    .labels
-                    .first()
-                    .map(|l| l.text.clone())
-                    .filter(|t| t.ends_with('?'));
-                let mut lost = Lost::gone(what, place, why);
-                if let Some(near) = near {
-                    lost = lost.by_hand(near);
-                }
-                self.lose(lost);
+                let near = message.labels.first().map(|l| l.text.clone());
+                let lost = Lost::gone(what, place, why);
+                self.lose(match near.filter(|text| text.ends_with('?')) {
+                    Some(near) => lost.by_hand(near),
+                    None => lost,
+                });
             } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
                 let why = "vplan looks at no images";
                 let hand = "a check that runs the captureCommand, and a `file` check for its imagePath that needs it";
@@ -65,10 +57,8 @@ impl Builder<'_> {
             return;
         };
         self.names = contract.checks.iter().map(|c| c.id.clone()).collect();
-        let checks = std::mem::take(&mut self.draft.entries)
-            .into_iter()
-            .zip(contract.checks);
-        for (entry, check) in checks {
+        let entries = std::mem::take(&mut self.draft.entries).into_iter();
+        for (entry, check) in entries.zip(contract.checks) {
             let CheckEntry::Check(draft) = entry else {
                 continue;
             };
@@ -86,9 +76,8 @@ impl Builder<'_> {
                 // has a name.
                 _ if !draft.settings.is_empty() => {
                     let name = Some(At::new(check.id.clone(), draft.place));
-                    self.draft
-                        .entries
-                        .push(CheckEntry::Check(Box::new(Check { name, ..*draft })));
+                    let check = Check { name, ..*draft };
+                    self.draft.entries.push(CheckEntry::Check(Box::new(check)));
                 }
                 _ => self.draft.entries.push(CheckEntry::Check(draft)),
             }
@@ -119,46 +108,41 @@ impl Builder<'_> {
             source: self.id,
             ..Place::default()
         };
-        let bin = |dir: &str| vec![At::new(format!("{dir}node_modules/.bin"), place)];
-        let limit = Setting::new(Row::Timeout, LIMIT_MS);
-        let path = Setting::new(Row::ToolPath, Written::Texts(bin("")));
-        self.draft
-            .defaults
-            .extend([path, limit].map(|s| At::new(s, place)));
-        let docser = self
-            .draft
-            .conditions
-            .iter()
-            .find_map(|condition| match &condition.value {
-                Condition::Role(roles) => roles.iter().find(|role| role.value == "docser"),
-                _ => None,
-            });
-        if let Some(role) = docser {
+        let bin = vec![At::new("node_modules/.bin".to_owned(), place)];
+        let settings = [
+            Setting::new(Row::ToolPath, bin),
+            Setting::new(Row::Timeout, LIMIT_MS),
+        ];
+        let settings = settings.map(|setting| At::new(setting, place));
+        self.draft.defaults.extend(settings);
+        let docser = self.roles().find(|role| role.value == "docser");
+        if let Some(place) = docser.map(|role| role.place) {
             let why = "there, commands that a task of this role adds were left out unless they read like `pnpm run check`; here they run";
             let hand = "`max-checks 0` in `role docser {`: a task adds none";
-            self.lose(
-                Lost::no_effect("what a task of `docser` may add", role.place, why).by_hand(hand),
-            );
+            let lost = Lost::no_effect("what a task of `docser` may add", place, why);
+            self.lose(lost.by_hand(hand));
         }
+    }
+
+    /// Returns the roles that conditions name.
+    fn roles(&self) -> impl Iterator<Item = &At<String>> {
+        let conditions = self.draft.conditions.iter();
+        let roles = conditions.filter_map(|condition| match &condition.value {
+            Condition::Role(roles) => Some(roles),
+            _ => None,
+        });
+        roles.flatten()
     }
 
     /// Declares the roles that only this file has.
     fn declare_roles(&mut self) {
         let mut seen = BTreeSet::new();
-        let mut new = Vec::new();
-        for condition in &self.draft.conditions {
-            let vplan_contract::draft::Condition::Role(roles) = &condition.value else {
-                continue;
-            };
-            for role in roles
-                .iter()
-                .filter(|r| !BUILT_IN_ROLES.contains(&r.value.as_str()))
-            {
-                if seen.insert(role.value.clone()) {
-                    new.push(role.clone());
-                }
-            }
-        }
+        let own = self.roles();
+        let own = own.filter(|role| !BUILT_IN_ROLES.contains(&role.value.as_str()));
+        let new: Vec<At<String>> = own
+            .filter(|role| seen.insert(&role.value))
+            .cloned()
+            .collect();
         for role in new {
             if slug(&role.value) != role.value {
                 let message = format!("`{}` cannot be the name of a role", visible(&role.value));
@@ -182,21 +166,13 @@ impl Builder<'_> {
 
     /// Reports rules and roles without commands, which require nothing.
     fn report_idle_conditions(&mut self) {
-        let used: BTreeSet<ConditionIndex> = self
-            .draft
-            .entries
-            .iter()
-            .flat_map(|e| match e {
-                CheckEntry::Check(c) => c.conditions.as_slice(),
-                CheckEntry::Use { .. } => &[],
-            })
-            .copied()
-            .collect();
+        let used = self.draft.checks().flat_map(|check| &check.conditions);
+        let used: BTreeSet<ConditionIndex> = used.copied().collect();
         let conditions = self.draft.conditions.numbered();
         for (_, idle) in conditions.filter(|(i, _)| !used.contains(i)) {
             let why = "there are no commands under it";
-            self.lost
-                .push(Lost::no_effect("a condition", idle.place, why));
+            let lost = Lost::no_effect("a condition", idle.place, why);
+            self.lost.push(lost);
         }
     }
 
@@ -214,43 +190,27 @@ impl Builder<'_> {
             return;
         };
         if only_changes_shell(text) {
-            self.state(
-                text,
-                check.place,
-                "no command comes after it, or only a shell can follow it",
-            );
-            return;
+            let why = "no command comes after it, or only a shell can follow it";
+            return self.state(text, check.place, why);
         }
         let own = check.settings.iter().find_map(|s| s.value.dir());
         let own = own.map(String::as_str);
-        let parts = if would_expand(text) {
-            None
-        } else {
-            parts_of(&unsupported.chain, own)
+        let parts = match would_expand(text) {
+            true => None,
+            false => parts_of(&unsupported.chain, own),
         };
-        let (about, what) = (
-            About::Entry(self.draft.entries.len()),
-            format!("`{}`", cut(text, 60)),
-        );
+        let about = About::Entry(self.draft.entries.len());
+        let what = format!("`{}`", cut(text, 60));
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
             // What the list has carried to it stays, unless a part goes further.
             let moves = settings.iter().any(|s| s.row == Row::Dir);
-            let kept = check
-                .settings
-                .iter()
-                .filter(|s| !(moves && s.value.row == Row::Dir))
-                .cloned();
-            let settings = kept
-                .chain(settings.into_iter().map(|s| At::new(s, check.place)))
-                .collect();
-            let (name, verb) = (
-                At::new(name.to_owned(), check.place),
-                At::new(verb, check.place),
-            );
+            let kept = check.settings.iter();
+            let kept = kept.filter(|s| !(moves && s.value.row == Row::Dir));
+            let settings = settings.into_iter().map(|s| At::new(s, check.place));
             CheckEntry::Check(Box::new(Check {
-                name: Some(name),
-                verbs: vec![verb],
-                settings,
+                name: Some(At::new(name.to_owned(), check.place)),
+                verbs: vec![At::new(verb, check.place)],
+                settings: kept.cloned().chain(settings).collect(),
                 ..check.clone()
             }))
         };
@@ -258,28 +218,22 @@ impl Builder<'_> {
             let last = parts.len().saturating_sub(1);
             let mut before: Option<String> = None;
             for (index, (command, dir)) in parts.into_iter().enumerate() {
-                let name = if index == last {
-                    id.to_owned()
-                } else {
-                    self.name(&format!("{id}-part"))
+                let name = match index == last {
+                    true => id.to_owned(),
+                    false => self.name(&format!("{id}-part")),
                 };
                 let needs = before.map(|n| Setting::new(Row::Needs, vec![At::new(n, check.place)]));
-                let settings = dir
-                    .map(|d| Setting::new(Row::Dir, d))
-                    .into_iter()
-                    .chain(needs)
-                    .collect();
-                self.draft
-                    .entries
-                    .push(named(&name, Verb::Command(Kind::Run, command), settings));
+                let dir = dir.map(|dir| Setting::new(Row::Dir, dir)).into_iter();
+                let verb = Verb::Command(Kind::Run, command);
+                let made = named(&name, verb, dir.chain(needs).collect());
+                self.draft.entries.push(made);
                 before = Some(name);
             }
             let why = "`&&` and `cd` are no commands: it became what recovery would make of it";
             Lost::changed(what, check.place, why)
         } else {
-            self.draft
-                .entries
-                .push(named(id, shell(Kind::Run, text.trim()), Vec::new()));
+            let made = named(id, shell(Kind::Run, text.trim()), Vec::new());
+            self.draft.entries.push(made);
             let why =
                 "it needs a shell, and no shell reads commands: it goes through one explicitly";
             Lost::changed(what, check.place, why).by_hand("a script, or checks without operators")
