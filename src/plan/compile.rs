@@ -158,11 +158,11 @@ pub(super) fn assemble(
     let at_base = request.gone.base.iter();
     let at_base = at_base.map(|(asked, found)| (Question::BaseFolders(asked.clone()), found));
     plan.facts = asked.into_iter().filter_map(|q| facts.fact(q)).collect();
-    plan.facts
-        .extend(folders.chain(at_base).map(|(question, found)| Fact {
-            answer: FactAnswer::List(found.to_words()),
-            question,
-        }));
+    let known = folders.chain(at_base).map(|(question, found)| Fact {
+        answer: FactAnswer::List(found.to_words()),
+        question,
+    });
+    plan.facts.extend(known);
     plan.facts.sort_by(|a, b| a.question.cmp(&b.question));
 
     for (index, fate) in &mut fates {
@@ -179,9 +179,9 @@ pub(super) fn assemble(
     let mut members: Dense<NodeIndex, PlanNode> = Dense::default();
     let mut omitted = Vec::new();
     let mut node_of_check = NodeOfCheck::new();
-    let (explicit, inferred): (Vec<_>, Vec<_>) = chosen
-        .into_iter()
-        .partition(|(o, _)| *o == Origin::Explicit);
+    let chosen = chosen.into_iter();
+    let (explicit, inferred): (Vec<_>, Vec<_>) =
+        chosen.partition(|(origin, _)| *origin == Origin::Explicit);
     for (_, outcome) in explicit {
         match outcome {
             Ok(member) => _ = members.push(member),
@@ -218,11 +218,8 @@ pub(super) fn assemble(
         Listed::Check(index) => node_of_check.get(index).copied(),
     };
     let mut listed = BTreeSet::new();
-    let list: Vec<NodeIndex> = list
-        .iter()
-        .filter_map(place)
-        .filter(|node| listed.insert(*node))
-        .collect();
+    let list = list.iter().filter_map(place);
+    let list: Vec<NodeIndex> = list.filter(|node| listed.insert(*node)).collect();
     input.arrange(&mut plan, members, &node_of_check, (list, alone));
     (plan.steps.iter_mut()).for_each(|step| step.confine(request.confinement));
     Ok(Assembled::Plan(Box::new(plan), results))
@@ -468,9 +465,8 @@ impl<'a> Input<'a> {
             return Err(PlanError::new(error::BATCHED_REPORT, message, Some(help)));
         }
         if let Some((last, others)) = steps.split_last_mut() {
-            others
-                .iter_mut()
-                .for_each(|s| s.reasons.clone_from(&chosen.reasons));
+            let others = others.iter_mut();
+            others.for_each(|s| s.reasons.clone_from(&chosen.reasons));
             last.reasons = chosen.reasons;
         }
         steps.iter_mut().for_each(|s| s.tier = chosen.tier);
@@ -489,11 +485,9 @@ impl<'a> Input<'a> {
         if self.request.in_version_1 {
             return Preparing::default();
         }
+        let files = members.iter().map(|m| m.check.map(|c| c.inclusion));
         Preparing {
-            files: members
-                .iter()
-                .map(|m| m.check.map(|c| c.inclusion))
-                .collect(),
+            files: files.collect(),
             importers: self.contract.importers.clone(),
             list,
             alone,
@@ -523,35 +517,26 @@ impl<'a> Input<'a> {
             produces: check.globs(Row::Produces),
             requires: check.globs(Row::Requires),
         };
-        let effects = members
-            .iter()
-            .map(|m| m.check.map(effects_of).unwrap_or_default());
-        let effects: Dense<NodeIndex, Effects> = effects.collect();
+        let effects_of = |m: &PlanNode<'a>| m.check.map(effects_of).unwrap_or_default();
+        let effects: Dense<NodeIndex, Effects> = members.iter().map(effects_of).collect();
         let with = |of: &dyn Fn(&Step) -> bool| {
             let holds = |m: &PlanNode| m.steps.first().is_some_and(of);
             let nodes = members.numbered().filter(|(_, m)| holds(m));
             nodes.map(|(n, _)| n).collect::<Vec<_>>()
         };
+        let tier = |m: &PlanNode<'_>| m.steps.first().map_or(0, |s| s.tier);
+        let pairs = needs.numbered();
+        let pairs = pairs.flat_map(|(later, all)| all.iter().map(move |n| (*n, later)));
+        let sequences = self.contract.sequences.iter();
+        let sequences = sequences.map(|s| s.groups.iter().map(group).collect());
+        let judges = with(&|s| s.kind == Kind::Judge && !self.request.in_version_1);
         let constraints = Constraints {
-            tiers: members
-                .iter()
-                .map(|m| m.steps.first().map_or(0, |s| s.tier))
-                .collect(),
-            needs: needs
-                .numbered()
-                .flat_map(|(later, all)| all.iter().map(move |n| (*n, later)))
-                .collect(),
-            sequences: self
-                .contract
-                .sequences
-                .iter()
-                .map(|s| s.groups.iter().map(group).collect())
-                .collect(),
+            tiers: members.iter().map(tier).collect(),
+            needs: pairs.collect(),
+            sequences: sequences.collect(),
             writers: with(&|s| s.is_writer()),
             setup: with(&|s| s.setup).into_iter().collect(),
-            judges: with(&|s| s.kind == Kind::Judge && !self.request.in_version_1)
-                .into_iter()
-                .collect(),
+            judges: judges.into_iter().collect(),
             artifacts: artifact_bundles(&effects),
             preparing: self.preparing(&members, list),
             full: self.request.in_version_1,
@@ -559,11 +544,9 @@ impl<'a> Input<'a> {
         let ordered = order(&constraints);
         for (a, b) in &ordered.against_tiers {
             let name = |n: &NodeIndex| members[*n].check.map_or("", |c| c.id.as_str());
-            let message = format!(
-                "a sequence puts `{}` before `{}`, but an earlier tier needs the latter",
-                visible(name(a).as_bytes()),
-                visible(name(b).as_bytes())
-            );
+            let [a, b] = [a, b].map(|node| visible(name(node).as_bytes()));
+            let message =
+                format!("a sequence puts `{a}` before `{b}`, but an earlier tier needs the latter");
             plan.notes.push(Note::new("sequence-gives-way", message));
         }
         self.put_in_order(plan, &mut members, &needs, &ordered);

@@ -42,8 +42,8 @@ impl<'a> Input<'a> {
         if request.mode == Mode::Off || none {
             return Vec::new();
         }
-        let mut taken: BTreeSet<String> =
-            self.contract.checks.iter().map(|c| c.id.clone()).collect();
+        let ids = self.contract.checks.iter().map(|c| c.id.clone());
+        let mut taken: BTreeSet<String> = ids.collect();
         let mut commands: Vec<RequestedCommand> = Vec::new();
         for (asked, carried) in listed(request.explicit.iter().map(|c| (c, &c.command))).commands {
             let (command, verb) = (&asked.command, asked.verb);
@@ -164,6 +164,7 @@ impl<'a> Input<'a> {
             }
         };
         let jobs = request.jobs.or(self.contract.limits.jobs);
+        let rules = recover.rules.iter().filter(|_| !request.no_recover);
         Plan {
             contract: self.declared.map(reference),
             notes: self.notes(),
@@ -171,11 +172,7 @@ impl<'a> Input<'a> {
                 budget_ms: lesser(request.budget_ms, self.contract.limits.budget_ms),
                 fail_fast: !request.keep_going,
                 jobs: jobs.unwrap_or(Policy::JOBS).at_least_one(),
-                recover: if request.no_recover {
-                    Vec::new()
-                } else {
-                    recover.rules.iter().copied().map(Open::Known).collect()
-                },
+                recover: rules.copied().map(Open::Known).collect(),
                 recover_contract: recover.contract,
             },
             request: RequestRecord {
@@ -247,6 +244,7 @@ fn selector_text(selector: &Selector) -> String {
 /// Returns the substitute for a contract where there is none: the built-in roles, and nothing else.
 #[must_use]
 pub fn without_contract() -> Contract {
+    let role = |role: &&str| ((*role).to_owned(), Role::default());
     Contract {
         name: None,
         path: String::new(),
@@ -260,10 +258,7 @@ pub fn without_contract() -> Contract {
         conditions: Dense::default(),
         risks: Vec::new(),
         sequences: Vec::new(),
-        roles: BUILT_IN_ROLES
-            .iter()
-            .map(|r| ((*r).to_owned(), Role::default()))
-            .collect(),
+        roles: BUILT_IN_ROLES.iter().map(role).collect(),
         limits: Limits::default(),
         scope: Scope::default(),
         recover: RecoverPolicy::default(),

@@ -91,13 +91,9 @@ impl<'a> Input<'a> {
             }
         }
         let names = &self.request.names;
-        let limit = self
-            .contract
-            .roles
-            .get(self.role)
-            .and_then(|r| r.max_checks);
-        let limits = limit.into_iter().chain(self.contract.limits.max_checks);
-        let limit = limits.min();
+        let limit = self.contract.roles.get(self.role);
+        let limit = limit.and_then(|r| r.max_checks).into_iter();
+        let limit = limit.chain(self.contract.limits.max_checks).min();
         let mut taken = 0;
         let mut seen = BTreeSet::new();
         let mut chosen = Vec::new();

@@ -67,11 +67,9 @@ pub(super) fn judge<'a>(
     facts: &Facts,
 ) -> Judged<'a> {
     let mut matched = match_all(&selections(contract), changes).into_iter();
-    let of_conditions: Vec<Option<Selected>> = contract
-        .conditions
-        .iter()
-        .map(|c| c.test.selection().and_then(|_| matched.next()))
-        .collect();
+    let conditions = contract.conditions.iter();
+    let of_conditions = conditions.map(|c| c.test.selection().and_then(|_| matched.next()));
+    let of_conditions: Vec<Option<Selected>> = of_conditions.collect();
     let of_triggers: Vec<Selected> = matched.collect();
     let names = Names::look_up(contract.conditions.iter().zip(&of_conditions), changes);
     let judging = Judging {
@@ -204,9 +202,8 @@ impl Judged<'_> {
         let pulled =
             |(risk, selected): &(&Risk, &Selected)| risk.tier > 0 && selected.all.count > 0;
         let pulled = self.contract.risks.iter().zip(of_triggers).filter(pulled);
-        let (risks, selected): (Vec<&Risk>, Vec<Option<Selected>>) = pulled
-            .map(|(risk, selected)| (risk, Some(selected.clone())))
-            .unzip();
+        let pulled = pulled.map(|(risk, selected)| (risk, Some(selected.clone())));
+        let (risks, selected): (Vec<&Risk>, Vec<Option<Selected>>) = pulled.unzip();
         // A trigger has the test of `whenChangedAny`.
         let condition = |risk: &&Risk| Condition {
             line: risk.line,
@@ -293,21 +290,15 @@ impl Judged<'_> {
     ) -> Vec<ConditionIndex> {
         let sought = |c: &ConditionIndex| self.contract.conditions[*c].test.sought();
         let fails = |c: &ConditionIndex| self.results.fails(*c);
-        let (mut exist, mut other): (Vec<ConditionIndex>, Vec<ConditionIndex>) = placement
-            .conditions
-            .iter()
-            .partition(|c| sought(c).is_some());
+        let conditions = placement.conditions.iter();
+        let (mut exist, mut other): (Vec<ConditionIndex>, Vec<_>) =
+            conditions.partition(|c| sought(c).is_some());
         other.retain(fails);
         if !other.is_empty() {
             return other;
         }
-        asked.extend(
-            exist
-                .iter()
-                .filter_map(sought)
-                .flatten()
-                .map(Question::exists),
-        );
+        let sought = exist.iter().filter_map(sought).flatten();
+        asked.extend(sought.map(Question::exists));
         exist.retain(fails);
         exist
     }
@@ -321,14 +312,11 @@ impl Judged<'_> {
         };
         let mut found = BTreeSet::new();
         for placement in placements {
-            let around: Vec<(&Selection, &Hits)> = placement
-                .conditions
-                .iter()
-                .filter_map(|c| {
-                    let selection = self.contract.conditions[*c].test.narrowing()?;
-                    Some((selection, self.hits.get(c).unwrap_or(NO_FILE)))
-                })
-                .collect();
+            let around = placement.conditions.iter().filter_map(|c| {
+                let selection = self.contract.conditions[*c].test.narrowing()?;
+                Some((selection, self.hits.get(c).unwrap_or(NO_FILE)))
+            });
+            let around: Vec<(&Selection, &Hits)> = around.collect();
             let keep = |i: &ChangedIndex| {
                 let path = &changes.file(*i).path;
                 around.iter().all(|(s, _)| s.selects(path))
@@ -409,9 +397,7 @@ fn judge_one(
     let paths = |hits: &Hits| hits.first.iter().map(path).collect::<Vec<RepoPath>>();
     // What selects where it holds, and what should have where it does not.
     let reasons_of = |s: &Selection, wanted: &mut dyn Iterator<Item = &Item>| match holds {
-        true => judging
-            .names
-            .reasons(s, selected, &about(Vec::new()), &paths),
+        true => (judging.names).reasons(s, selected, &about(Vec::new()), &paths),
         false => vec![about(item_texts(wanted))],
     };
     let written = |s: &Selection| format!("{keyword} {}", items_text(s.items.iter()));
@@ -521,21 +507,11 @@ fn texts(all: &[&Sought]) -> Vec<String> {
 /// Returns the first changed file that is not selected, within [`FILES_TRIED`].
 fn first_outside(selection: &Selection, hits: &Hits, changes: &ChangeSet) -> Option<RepoPath> {
     // Where the first hits have no gap they need not be examined again.
-    let solid = hits
-        .first
-        .iter()
-        .enumerate()
-        .take_while(|(i, hit)| u32::try_from(*i) == Ok(**hit))
-        .count();
-    let solid = if solid < SHOWN.min(hits.first.len()) {
-        solid
-    } else {
-        hits.first.len()
-    };
+    let gap = (0..).zip(&hits.first).position(|(i, hit)| i != *hit);
+    let solid = gap.filter(|gap| *gap < SHOWN).unwrap_or(hits.first.len());
     let rest = changes.files().iter().skip(solid).take(FILES_TRIED);
-    rest.map(|f| &f.path)
-        .find(|p| !selection.selects(p))
-        .cloned()
+    let mut rest = rest.map(|file| &file.path);
+    rest.find(|path| !selection.selects(path)).cloned()
 }
 
 /// A named list with its exclusions, and what it selected.
@@ -574,14 +550,11 @@ impl Names {
                 keys.push((key(selection, items), lists.len() - before));
             }
         }
-        let answers = match_all(
-            &lists.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-            changes,
-        );
+        let asked: Vec<&Selection> = lists.iter().map(AsRef::as_ref).collect();
+        let answers = match_all(&asked, changes);
         let mut all = lists.into_iter().zip(answers);
-        let found = keys
-            .into_iter()
-            .map(|(key, count)| (key, all.by_ref().take(count).collect()));
+        let keys = keys.into_iter();
+        let found = keys.map(|(key, count)| (key, all.by_ref().take(count).collect()));
         Self {
             found: found.collect(),
         }
@@ -642,12 +615,9 @@ fn exclusions(selection: &Selection) -> Vec<Item> {
 /// Returns the key of a look-up. A list without exclusions around it is looked up once for all its
 /// uses.
 fn key(outer: &Selection, items: &Arc<Selection>) -> (usize, usize) {
-    let around = if outer.excluding().next().is_some() {
-        std::ptr::from_ref(outer).addr()
-    } else {
-        0
-    };
-    (around, Arc::as_ptr(items).addr())
+    let excludes = outer.excluding().next().is_some();
+    let around = excludes.then(|| std::ptr::from_ref(outer).addr());
+    (around.unwrap_or(0), Arc::as_ptr(items).addr())
 }
 
 /// Lists a named list and those inside it, each with everything that is excluded from it.
@@ -667,7 +637,6 @@ fn flatten(items: &Arc<Selection>, around: &[Item], out: &mut Vec<Arc<Selection>
     }
 }
 
-/// Returns an item as a contract writes it, safe to print.
 /// Returns what a condition asks for, as the language writes it.
 pub(super) fn words(test: &Test) -> Vec<String> {
     match test {
@@ -681,6 +650,7 @@ pub(super) fn words(test: &Test) -> Vec<String> {
     }
 }
 
+/// Returns an item as a contract writes it, safe to print.
 pub(super) fn item_text(item: &Item) -> String {
     let not = if item.not { "!" } else { "" };
     match &item.what {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use vplan_base::command::quote;
-use vplan_base::word::visible;
+use vplan_base::word::{first_of, visible};
 
 /// The longest value that a line shows, in characters.
 const LONGEST: usize = 100;
@@ -50,7 +50,8 @@ pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
         if list.is_empty() {
             continue;
         }
-        out.painted(0, mark(class), heading(class));
+        let (heading, mark) = head(class);
+        out.painted(0, mark, heading);
         for same in list.chunk_by(|a, b| is_row_of_same(a, b)) {
             one(same, &mut out);
             // A request is shown at the first difference that it explains; that of the first row
@@ -92,9 +93,7 @@ pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
         return "the contracts mean the same".to_owned();
     }
-    let words = Class::ALL
-        .map(|class| (diff.count(class), class))
-        .into_iter();
+    let words = Class::ALL.map(|class| (diff.count(class), class));
     let accepted = diff.differences.iter().filter(|d| d.accepted).count();
     let word = |(count, class)| {
         let end = if count == 1 { "s" } else { "" };
@@ -109,26 +108,18 @@ pub fn summary(diff: &ContractDiff) -> String {
             Class::Cosmetic => format!("{count} cosmetic"),
         }
     };
-    let words = words.filter(|(count, _)| *count > 0).map(word);
-    words.collect::<Vec<_>>().join(", ")
+    let words = words.into_iter().filter(|(count, _)| *count > 0);
+    Vec::from_iter(words.map(word)).join(", ")
 }
 
-fn heading(class: Class) -> &'static str {
+/// Returns how a class is headed and painted.
+fn head(class: Class) -> (&'static str, Mark) {
     match class {
-        Class::Weakens => "weakens:",
-        Class::Undecided => "not decided:",
-        Class::Strengthens => "strengthens:",
-        Class::Changes => "changes:",
-        Class::Cosmetic => "cosmetic:",
-    }
-}
-
-fn mark(class: Class) -> Mark {
-    match class {
-        Class::Weakens => Mark::Bad,
-        Class::Undecided => Mark::Warn,
-        Class::Strengthens => Mark::Good,
-        Class::Changes | Class::Cosmetic => Mark::Title,
+        Class::Weakens => ("weakens:", Mark::Bad),
+        Class::Undecided => ("not decided:", Mark::Warn),
+        Class::Strengthens => ("strengthens:", Mark::Good),
+        Class::Changes => ("changes:", Mark::Title),
+        Class::Cosmetic => ("cosmetic:", Mark::Title),
     }
 }
 
@@ -148,14 +139,11 @@ fn one(same: &[&Difference], out: &mut Lines<'_>) {
     let Some((difference, others)) = same.split_first() else {
         return;
     };
-    let mut subject = difference.subject.clone();
-    for other in others.iter().take(NAMED - 1) {
-        subject.push_str(", ");
-        subject.push_str(other.subject.trim_start_matches("check "));
-    }
-    if others.len() >= NAMED {
-        subject.push_str(&format!(" and {} more", others.len() + 1 - NAMED));
-    }
+    let others = others
+        .iter()
+        .map(|d| d.subject.trim_start_matches("check "));
+    let names = std::iter::once(difference.subject.as_str()).chain(others);
+    let subject = first_of(names.map(str::to_owned), NAMED);
     let place = |at: &At| format!("{}:{}", visible(&at.file), at.line);
     let places = match (&difference.old, &difference.new) {
         (Some(old), Some(new)) => format!("{} -> {}", place(old), place(new)),
@@ -214,9 +202,9 @@ pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     members("left out", &diff.omitted, &mut out);
     members("tier", &diff.tiers, &mut out);
     members("fact", &diff.facts, &mut out);
-    diff.other
-        .iter()
-        .for_each(|field| one_field(field, 2, &mut out));
+    for field in &diff.other {
+        one_field(field, 2, &mut out);
+    }
     let counts = [
         (diff.steps.added.len(), "added"),
         (diff.steps.removed.len(), "removed"),

@@ -5,8 +5,9 @@ use super::text::confined;
 use crate::{Plan, Step};
 use vplan_base::command::is_env_name;
 use vplan_base::inert::{quoted_without_commands, without_commands};
+use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
-use vplan_base::word::{Word, is_unsafe_to_show, visible};
+use vplan_base::word::{Word, framed, is_unsafe_to_show, visible};
 use vplan_check::request::{Assertion, FileType};
 use vplan_check::{Kind, Severity};
 
@@ -21,30 +22,20 @@ pub fn shell(plan: &Plan) -> String {
     for (at, step) in plan.steps.iter().enumerate() {
         let limit = show_duration(step.timeout_ms);
         let confined = confined(step.confinement());
-        let without = if confined.is_empty() {
-            String::new()
-        } else {
-            format!("; here without {confined}")
-        };
-        out.push_str(&format!(
-            "\n# {} {} (up to {limit}{without})\n",
-            at + 1,
-            comment(&step.id)
-        ));
+        let confined = Some(confined).filter(|confined| !confined.is_empty());
+        let without = framed("; here without ", confined, "");
+        let (number, id) = (at + 1, comment(&step.id));
+        out.push_str(&format!("\n# {number} {id} (up to {limit}{without})\n"));
         match body(step) {
             Some(body) => out.push_str(&guarded(step, &body)),
             None => {
                 out.push_str(&format!("# not for a shell: {}\n", comment(&step.command)));
-                let told = sh_quote(&format!(
-                    "vplan: step {} cannot run in this script",
-                    visible(&step.id)
-                ));
+                let id = visible(&step.id);
+                let told = sh_quote(&format!("vplan: step {id} cannot run in this script"));
                 out.push_str(&format!("echo {told} >&2\n"));
-                out.push_str(if step.severity == Severity::Blocking {
-                    "exit 1\n"
-                } else {
-                    ""
-                });
+                if step.severity == Severity::Blocking {
+                    out.push_str("exit 1\n");
+                }
             }
         }
     }
@@ -60,10 +51,7 @@ fn body(step: &Step) -> Option<String> {
     let mut words = Words::default();
     let mut parts = Vec::new();
     if !step.dir.is_root() {
-        parts.push(format!(
-            "cd -- {}",
-            words.quote(&Word::new(step.dir.as_bytes()))
-        ));
+        parts.push(format!("cd -- {}", words.path(&step.dir)));
     }
     match step.kind {
         Kind::File => {
@@ -79,12 +67,9 @@ fn body(step: &Step) -> Option<String> {
             let argv = step.argv.as_ref()?;
             let mut line = Vec::new();
             if !step.tool_path.is_empty() {
-                let dirs: Vec<String> = step
-                    .tool_path
-                    .iter()
-                    .map(|d| words.quote(&Word::new(d.as_bytes())))
-                    .collect();
-                let dirs: Vec<String> = dirs.iter().map(|d| format!("\"$root\"/{d}")).collect();
+                let dirs = step.tool_path.iter();
+                let dirs = dirs.map(|dir| format!("\"$root\"/{}", words.path(dir)));
+                let dirs: Vec<String> = dirs.collect();
                 line.push(format!("PATH={}:\"$PATH\"", dirs.join(":")));
             }
             let plain = step.env.keys().all(|name| is_env_name(name));
@@ -92,46 +77,32 @@ fn body(step: &Step) -> Option<String> {
                 line.push("env --".to_owned());
             }
             for (name, value) in &step.env {
-                line.push(if plain {
-                    format!("{name}={}", words.quote(value))
-                } else {
-                    words.quote(&Word::new(
-                        [name.as_bytes(), b"=", value.as_bytes()].concat(),
-                    ))
+                let both = || [name.as_bytes(), b"=", value.as_bytes()].concat();
+                line.push(match plain {
+                    true => format!("{name}={}", words.quote(value)),
+                    false => words.quote(&Word::new(both())),
                 });
             }
-            line.extend(
-                argv.iter()
-                    .enumerate()
-                    .map(|(i, word)| words.argument(i, word)),
-            );
+            let argv = argv.iter().enumerate();
+            line.extend(argv.map(|(i, word)| words.argument(i, word)));
             parts.push(line.join(" "));
         }
     }
-    let setup = if step.tool_path.is_empty() {
-        ""
-    } else {
-        "root=$(pwd); "
+    let setup = match step.tool_path.is_empty() {
+        true => "",
+        false => "root=$(pwd); ",
     };
     Some(format!("({setup}{}{})", words.setup, parts.join(" && ")))
 }
 
 /// Adds accepted codes other than 0, and failures that only warn.
 fn guarded(step: &Step, body: &str) -> String {
-    let codes: Vec<String> = step
-        .exit
-        .iter()
-        .chain(&step.skip_exit)
-        .map(ToString::to_string)
-        .collect();
+    let codes = step.exit.iter().chain(&step.skip_exit);
+    let codes: Vec<String> = codes.map(ToString::to_string).collect();
+    let warning = format!("vplan: warning: {} failed", visible(&step.id));
     let fail = match step.severity {
         Severity::Blocking => "exit \"$code\"".to_owned(),
-        Severity::Warning => {
-            format!(
-                "echo {} >&2",
-                sh_quote(&format!("vplan: warning: {} failed", visible(&step.id)))
-            )
-        }
+        Severity::Warning => format!("echo {} >&2", sh_quote(&warning)),
     };
     if codes == ["0"] && step.severity == Severity::Blocking {
         return format!("{body}\n");
@@ -151,14 +122,11 @@ fn file_test(assertion: &Assertion, path: &str) -> Option<String> {
             let bound = |n: &Option<u64>, op: &str| {
                 n.map(|n| format!("[ \"$(wc -c < {path})\" {op} {n} ]"))
             };
-            let bounds: Vec<String> = bound(min, "-ge")
-                .into_iter()
-                .chain(bound(max, "-le"))
-                .collect();
-            if bounds.is_empty() {
-                format!("[ -e {path} ]")
-            } else {
-                bounds.join(" && ")
+            let bounds = bound(min, "-ge").into_iter().chain(bound(max, "-le"));
+            let bounds: Vec<String> = bounds.collect();
+            match bounds.as_slice() {
+                [] => format!("[ -e {path} ]"),
+                bounds => bounds.join(" && "),
             }
         }
         Assertion::Type(FileType::File) => format!("[ -f {path} ]"),
@@ -184,16 +152,17 @@ struct Words {
 }
 
 impl Words {
+    fn path(&mut self, path: &RepoPath) -> String {
+        self.quote(&Word::new(path.as_bytes()))
+    }
+
     fn quote(&mut self, word: &Word) -> String {
         match word.as_str() {
             Some(text) if !text.chars().any(is_unsafe_to_show) => sh_quote(text),
             _ => {
                 self.used += 1;
-                let octal: String = word
-                    .as_bytes()
-                    .iter()
-                    .map(|b| format!("\\{b:03o}"))
-                    .collect();
+                let octal = word.as_bytes().iter().map(|b| format!("\\{b:03o}"));
+                let octal: String = octal.collect();
                 // The closing x keeps newlines at the end.
                 let name = format!("w{}", self.used);
                 self.setup.push_str(&format!(
@@ -232,10 +201,8 @@ fn sh_quote(text: &str) -> String {
     if !text.is_empty() && text.chars().all(harmless) {
         return text.to_owned();
     }
-    format!(
-        "'{}'",
-        quoted_without_commands(&text.replace('\'', "'\\''"))
-    )
+    let text = text.replace('\'', "'\\''");
+    format!("'{}'", quoted_without_commands(&text))
 }
 
 #[cfg(test)]

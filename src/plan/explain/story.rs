@@ -184,9 +184,8 @@ fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
     };
     let implied = step.needs.iter().filter(|id| !step.after.contains(id));
     let implied = implied.map(|id| (id.clone(), Why::Needs));
-    implied
-        .chain(step.after.iter().filter_map(direct))
-        .collect()
+    let after = step.after.iter().filter_map(direct);
+    implied.chain(after).collect()
 }
 
 /// Finds the smallest change of a request that selects a check, by trying: every answer was
@@ -290,9 +289,10 @@ fn candidates(
     // No repository both has a path and lacks it.
     let can_exist = |sought: &Sought| match sought {
         _ if absent.contains(sought) => false,
-        Sought::Path(path) => !absent
-            .iter()
-            .any(|a| matches!(a, Sought::Glob(_)) && a.is_about(path)),
+        Sought::Path(path) => {
+            let mut globs = absent.iter().filter(|a| matches!(a, Sought::Glob(_)));
+            !globs.any(|glob| glob.is_about(path))
+        }
         Sought::Glob(_) => true,
     };
     for all in one_exists {
@@ -322,26 +322,22 @@ fn candidates(
 
     let mut files: Vec<Vec<RepoPath>> = vec![Vec::new()];
     let single = combined_examples(&wanted);
-    let of_all = single
-        .iter()
-        .filter(|p| wanted.iter().all(|s| s.selects(p)));
+    let of_all = single.iter();
+    let of_all = of_all.filter(|p| wanted.iter().all(|s| s.selects(p)));
     files.extend(of_all.take(4).map(|p| vec![p.clone()]));
-    let of_one = one_of
-        .iter()
-        .filter_map(|s| single.iter().find(|p| s.selects(p)));
+    let of_one = one_of.iter();
+    let of_one = of_one.filter_map(|s| single.iter().find(|p| s.selects(p)));
     let mut one_each: Vec<RepoPath> = of_one.cloned().chain(each).collect();
     one_each.sort();
     one_each.dedup();
     files.push(one_each);
 
+    let ways: &[bool] = if forbids { &[false, true] } else { &[false] };
     let mut all = Vec::new();
     for role in roles {
         for min_tier in [None, Some(check.tier).filter(|t| *t > request.min_tier)] {
             for files in &files {
-                for instead in [false, true]
-                    .into_iter()
-                    .filter(|instead| !instead || forbids)
-                {
+                for instead in ways.iter().copied() {
                     // As the repository is, then as the conditions require it.
                     for like in [&Change::default()].into_iter().chain(&asked) {
                         all.push(Change {
@@ -376,10 +372,7 @@ fn combined_examples(wanted: &[&Selection]) -> Vec<RepoPath> {
     let plain = examples(&FILLERS);
     let fillers: Vec<&str> = plain.iter().map(String::as_str).take(32).collect();
     let mixed = examples(&fillers);
-    let texts = plain.iter().chain(&mixed);
-    let mut paths: Vec<RepoPath> = texts
-        .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
-        .collect();
+    let mut paths = paths_of(plain.iter().chain(&mixed));
     paths.sort_by_key(|p| (p.as_bytes().len(), p.clone()));
     paths.dedup();
     paths
@@ -391,9 +384,12 @@ fn examples_of(item: &Item) -> Vec<RepoPath> {
         ItemContent::Paths { items, .. } => items.positive_globs(),
     };
     let examples = globs.iter().flat_map(|glob| glob.examples(&FILLERS));
-    examples
-        .filter_map(|p| RepoPath::from_exact(p.as_bytes()))
-        .collect()
+    paths_of(examples)
+}
+
+fn paths_of(texts: impl Iterator<Item = impl AsRef<[u8]>>) -> Vec<RepoPath> {
+    let paths = texts.map(|text| RepoPath::from_exact(text.as_ref()));
+    paths.flatten().collect()
 }
 
 /// Renders the story as text.
@@ -411,9 +407,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             format!("runs as step {}", shorten(&numbers.collect::<Vec<_>>()))
         }
         Outcome::LeftOut(_) => "is left out".to_owned(),
-        Outcome::Dropped(rule) => {
-            format!("was dropped by the repair {}", visible(rule))
-        }
+        Outcome::Dropped(rule) => format!("was dropped by the repair {}", visible(rule)),
         Outcome::Merged => "is the same work as another check of the plan".to_owned(),
     };
     line(0, Some(Mark::Title), &format!("{id} {title}"));
@@ -518,10 +512,9 @@ fn change_text(change: &Change) -> Vec<String> {
     }
     let some = |what: &str, all: &str| (!all.is_empty()).then(|| what.replace("{}", all));
     let role = change.role.as_deref().map(visible);
-    let files = if change.instead {
-        "only a change of {}"
-    } else {
-        "a change of {}"
+    let files = match change.instead {
+        true => "only a change of {}",
+        false => "a change of {}",
     };
     let nothing = change.instead && change.files.is_empty();
     let lines = [

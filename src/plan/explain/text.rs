@@ -15,7 +15,7 @@ use vplan_base::hole::{Alike, Values};
 use vplan_base::service::{Ready, Service};
 use vplan_base::setting::{Explained, Row, Setting, Takes, Unset};
 use vplan_base::unit::{show_duration, show_time};
-use vplan_base::word::{count, first_of, visible};
+use vplan_base::word::{count, first_of, framed, text_if, visible};
 use vplan_check::confine::{Confinement, NetworkUse};
 
 /// The most other steps that a step names on a line.
@@ -42,10 +42,8 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
     for (at, step) in plan.steps.iter().enumerate() {
         page.out.push('\n');
         page.step(at + 1, digits, step);
-        page.outlook(
-            digits + 2,
-            outlook.and_then(|outlook| outlook.steps.get(at)),
-        );
+        let of_step = outlook.and_then(|outlook| outlook.steps.get(at));
+        page.outlook(digits + 2, of_step);
     }
     page.omitted(plan);
     page.taken_out();
@@ -124,6 +122,7 @@ fn asked_settings(by: Confinement) -> Vec<(&'static str, &'static str)> {
 
 /// Returns a setting in a few words, unless it has its usual value.
 fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
+    use FieldValue::{Globs, Nothing, Outside, Selection, Services};
     let value = match (held, setting.unset) {
         (FieldValue::Number(n), Unset::Number(usual)) if n == usual => return None,
         (FieldValue::Text(word), Unset::Word(usual)) if word == usual => return None,
@@ -131,14 +130,7 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
         (FieldValue::Number(n), _) if setting.takes == Takes::Duration => show_duration(n),
         (FieldValue::Number(n), _) => n.to_string(),
         (FieldValue::Text(text), _) => visible(text),
-        (
-            FieldValue::Nothing
-            | FieldValue::Globs(_)
-            | FieldValue::Outside(_)
-            | FieldValue::Selection(_)
-            | FieldValue::Services(_),
-            _,
-        ) => return None,
+        (Nothing | Globs(_) | Outside(_) | Selection(_) | Services(_), _) => return None,
     };
     Some(match setting.explained {
         Explained::Word => format!("{} {value}", setting.word).trim_end().to_owned(),
@@ -166,23 +158,16 @@ pub(crate) fn service_line(service: &Service) -> String {
         None => "as soon as it is started".to_owned(),
         Some(Ready::Tcp(port)) => format!("when something listens on {}", visible(port)),
         Some(Ready::File(path)) => format!("when \"{}\" is there", visible(path)),
-        Some(Ready::Line(text)) => {
-            format!("when it has printed \"{}\"", visible(text))
-        }
+        Some(Ready::Line(text)) => format!("when it has printed \"{}\"", visible(text)),
         Some(Ready::Run(run)) => {
             let command = to_text(&run.env, &run.argv);
             format!("when `{}` exits with 0", visible(&command))
         }
     };
-    let place = match (&service.file, service.line) {
-        (Some(file), Some(line)) => format!(" ({}, line {line})", visible(file)),
-        (None, Some(line)) => format!(" (line {line})"),
-        (_, None) => String::new(),
-    };
-    let dir = match service.dir.is_root() {
-        true => String::new(),
-        false => format!(" in {}", service.dir),
-    };
+    let file = framed("", service.file.as_ref().map(visible), ", ");
+    let place = service.line.map(|line| format!("{file}line {line}"));
+    let place = framed(" (", place, ")");
+    let dir = text_if(!service.dir.is_root(), || format!(" in {}", service.dir));
     format!(
         "{}{place}: {}{dir}; ready {ready}, within {}",
         service.name,
@@ -224,8 +209,8 @@ impl Page<'_> {
         let column = indent + label.chars().count();
         let head = format!("{:indent$}{}", "", self.paint(Mark::Dim, label));
         let head = (head.as_str(), column);
-        self.options
-            .hang(&mut self.out, head, column, Some(mark), text);
+        let options = self.options;
+        options.hang(&mut self.out, head, column, Some(mark), text);
     }
 
     fn summary(&mut self, plan: &Plan) {
@@ -254,9 +239,7 @@ impl Page<'_> {
         let policy = &plan.policy;
         let budget = |ms| format!("budget {}", show_duration(ms));
         let how = [
-            plan.contract
-                .as_ref()
-                .map(|contract| visible(&contract.path)),
+            plan.contract.as_ref().map(|used| visible(&used.path)),
             policy.budget_ms.map(budget),
             (policy.jobs != Policy::JOBS).then(|| format!("{} jobs", policy.jobs)),
             (!policy.fail_fast).then(|| "keeps going".to_owned()),
