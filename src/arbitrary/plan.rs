@@ -462,13 +462,13 @@ pub fn request() -> impl Strategy<Value = Request> {
     })
 }
 
-/// Modes in which nobody proposes commands.
+/// Modes without proposed commands.
 fn mode() -> impl Strategy<Value = Mode> {
     use Mode::{Contract, Fallback, Off};
     select(&[Contract, Contract, Contract, Fallback, Off])
 }
 
-/// Where changed files were looked for, and since which commit.
+/// The scope of the search for changed files, and the commit they are compared with.
 const SOURCES: [(Option<ChangedIn>, Option<&str>); 5] = [
     (None, None),
     (Some(ChangedIn::Tracked), None),
