@@ -8,7 +8,7 @@ use super::shell::{self, Scope};
 use super::tasks::{self, Task, Tasks};
 use super::tree::{Keys as _, Tree};
 use super::words::{known, listed, of_shell, quoted, words_of};
-use super::{body, fold, hooks};
+use super::{body, fold, hooks, kinds};
 use vplan_base::path::RepoPath;
 use vplan_base::word::has_word;
 use vplan_check::Kind;
@@ -380,7 +380,7 @@ fn by_name(said: TaskVerb) -> Option<String> {
 }
 
 /// The hooks that a command starts.
-fn hooks_of(words: &[String]) -> Option<(tasks::Kind, Option<&str>)> {
+fn hooks_of(words: &[String]) -> Option<(kinds::Kind, Option<&str>)> {
     let (program, rest) = words.get(started(words).at()..)?.split_first()?;
     hooks::started(name(program), rest)
 }

@@ -1,8 +1,9 @@
 //! Reads hooks: pre-commit and prek, lefthook, husky and other git hooks, lint-staged.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
+use super::kinds::{KINDS, Kind};
 use super::shell::{self, Scope};
-use super::tasks::{self, KINDS, Kind};
+use super::tasks;
 use super::tree::{DataFile, Keys, Tree, scalar, scalars};
 use super::words::{listed, quoted};
 use std::collections::BTreeSet;

@@ -20,6 +20,7 @@ mod github;
 mod gitlab;
 mod globs;
 mod hooks;
+mod kinds;
 pub mod makefile;
 mod manifests;
 mod names;

@@ -2,7 +2,8 @@
 //! commands of a language.
 
 use super::found::{Origin, Place, Reading, SourceCommand};
-use super::tasks::{self, KINDS, Task};
+use super::kinds::KINDS;
+use super::tasks::{self, Task};
 use super::tree::Tree;
 use super::words::{known, words_of};
 use super::workspace;

@@ -151,7 +151,7 @@ struct Maker {
     account: Account,
     /// The services that the commands of jobs start.
     served: BTreeMap<String, String>,
-    /// The jobs of which a command is a check or is named.
+    /// The jobs with a command that is a check, or that is named.
     told: BTreeSet<String>,
     /// Source lines that were taken.
     taken: BTreeSet<(Place, String)>,

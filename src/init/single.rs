@@ -1,31 +1,11 @@
 //! Reads one configuration on its own, for `vplan import`.
 
 use super::found::{Origin, Reading};
-use super::tasks::{self, KINDS};
 use super::tree::Tree;
-use super::{github, gitlab, hooks};
+use super::{github, gitlab, hooks, tasks};
 use vplan_base::path::RepoPath;
 
-pub use super::tasks::Kind;
-
-impl Kind {
-    /// All kinds.
-    pub fn all() -> impl Iterator<Item = Self> {
-        KINDS.iter().copied()
-    }
-
-    /// The name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.key
-    }
-
-    /// The path of such a file in a repository, for one that comes from elsewhere.
-    #[must_use]
-    pub fn home(self) -> &'static str {
-        self.files().next().unwrap_or_default()
-    }
-}
+pub use super::kinds::Kind;
 
 /// Recognises a file by its name, else a workflow by its text.
 #[must_use]

@@ -4,13 +4,13 @@
 //! and the task is kept as its source starts it.
 
 use super::found::{Origin, Place, SourceCommand};
+use super::kinds::{KINDS, Kind};
 use super::shell::{self, Scope};
 use super::tree::{DataFile, Keys, Tree};
 use super::words::{listed, words_of};
-use std::sync::LazyLock;
 use vplan_base::path::RepoPath;
 use vplan_check::tool::reading::read as read_command;
-use vplan_check::tool::table::{columns, kept};
+use vplan_check::tool::table::kept;
 use vplan_front::tree::{Key, Node, Value};
 
 mod lines;
@@ -49,33 +49,6 @@ pub struct Tasks {
     pub all: Vec<Task>,
 }
 
-/// A kind of file that declares commands: of CI, of hooks, of a task runner. Lists are words of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// Its name: that of `import --from`.
-    pub key: &'static str,
-    /// What starts its commands; empty for CI.
-    pub programs: &'static str,
-    /// Its files, in the order in which the program looks for them.
-    files: &'static str,
-    /// The words in front of a task's name; empty where there are no tasks.
-    start: &'static str,
-    /// Where its tasks are, if they are in mappings from names to commands; `*` is the name of an environment.
-    keys: &'static str,
-}
-
-/// The kinds, by the table of tools. Their order decides which names a task where two runners have it.
-pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    let kinds = columns("source").map(|[key, programs, files, start, keys]| Kind {
-        key,
-        programs,
-        files,
-        start,
-        keys,
-    });
-    kinds.collect()
-});
-
 /// The tasks that a program, as the table of tools names it, finds in a folder.
 pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
     let mut own = KINDS.iter().filter(|kind| kind.has_tasks());
@@ -86,21 +59,6 @@ pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
 }
 
 impl Kind {
-    /// The names of its files, in the order in which the program looks for them.
-    pub fn files(self) -> impl Iterator<Item = &'static str> {
-        self.files.split(' ')
-    }
-
-    /// Whether it has tasks.
-    pub fn has_tasks(self) -> bool {
-        !self.start.is_empty()
-    }
-
-    /// Whether it has hooks.
-    pub fn has_hooks(self) -> bool {
-        self.start.is_empty() && !self.programs.is_empty()
-    }
-
     /// The command that starts a task. Of a `package.json` the package manager of its lock file.
     pub fn words(self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
         let mut words = words_of(self.start);

@@ -2,7 +2,7 @@
 
 use crate::found::Place;
 use crate::globs::any_of;
-use crate::tasks::KINDS;
+use crate::kinds::KINDS;
 use crate::words::{known, listed};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::Diagnostics;
