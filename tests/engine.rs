@@ -86,7 +86,9 @@ impl Executor for Script {
                     step,
                     attempt,
                     limit_ms,
+                    elsewhere,
                 }) => {
+                    assert!(!elsewhere, "nothing is executed elsewhere");
                     let at = self.now;
                     actions.extend(tell(Message::Starting {
                         step,
@@ -98,7 +100,7 @@ impl Executor for Script {
                     actions.extend(tell(Message::Event(began, None)));
                     ends.push_back((step, attempt));
                 }
-                Some(Action::Send { .. }) => panic!("nothing is executed elsewhere"),
+
                 Some(Action::Terminate { .. } | Action::Kill { .. } | Action::WakeAt { .. }) => {}
                 None if std::mem::take(&mut is_instant_open) => {
                     let at = self.now;

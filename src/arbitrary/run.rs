@@ -290,17 +290,12 @@ pub fn play_in_places(
         // Only the last request counts: a machine that forgets to repeat it would wait for ever.
         wake = None;
         for action in actions.drain(..) {
-            let is_sent = matches!(action, Action::Send { .. });
             match action {
                 Action::Spawn {
                     step,
                     attempt,
                     limit_ms,
-                }
-                | Action::Send {
-                    step,
-                    attempt,
-                    limit_ms,
+                    elsewhere,
                 } => {
                     let step = step.position();
                     trace.push((now, Happening::Started(step, attempt, limit_ms)));
@@ -317,7 +312,7 @@ pub fn play_in_places(
                         signal: "",
                         timed_out: false,
                     };
-                    if is_sent && behaviour.duration_ms > limit_ms {
+                    if elsewhere && behaviour.duration_ms > limit_ms {
                         let out_of_time = now + limit_ms + 1;
                         process.stop(out_of_time + GRACE_MS + 1, "SIGKILL", true);
                         if let Some(stop_ms) = behaviour.stop_ms {

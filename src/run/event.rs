@@ -96,17 +96,11 @@ pub enum Action {
         /// The number of the try, from 1.
         attempt: u32,
         /// The effective time limit in milliseconds, at least 1; for the record. The machine itself
-        /// decides when it is up.
+        /// decides when it is up; elsewhere it is enforced there, and counts from
+        /// [`Event::Began`].
         limit_ms: u64,
-    },
-    /// Have a try of a step executed elsewhere; as [`Action::Spawn`] otherwise. Its limit counts from
-    /// [`Event::Began`].
-    Send {
-        step: StepIndex,
-        /// The number of the try, from 1.
-        attempt: u32,
-        /// The effective time limit in milliseconds, at least 1, which is enforced there.
-        limit_ms: u64,
+        /// Whether it is executed elsewhere.
+        elsewhere: bool,
     },
     /// Ask the step's whole tree to end (SIGTERM, then SIGCONT).
     Terminate {

@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::index::{Dense, Index as _, bug};
 use vplan_base::jobs::Jobs;
+use vplan_base::word::framed;
 use vplan_check::baseline::{self, KnownFindings};
 use vplan_check::decide::judge;
 use vplan_check::outcome::{Cause, GRACE_MS, Outcome, Output, Status, Terms};
@@ -126,9 +127,8 @@ pub(super) struct Running {
 impl Running {
     /// Returns the last moment at which it is within its limit.
     fn ends_at(&self) -> u64 {
-        self.started
-            .saturating_add(self.limit_ms)
-            .saturating_add(self.overtime_ms)
+        let limit = self.limit_ms.saturating_add(self.overtime_ms);
+        self.started.saturating_add(limit)
     }
 }
 
@@ -337,10 +337,8 @@ impl RunState {
     /// Returns the time at which the budget is used up for this step; `u64::MAX` without one.
     pub(super) fn deadline(&self, step: &Step) -> u64 {
         let clean_up = if step.always { CLEAN_UP_MS } else { 0 };
-        self.plan
-            .policy
-            .budget_ms
-            .map_or(u64::MAX, |b| b.saturating_add(clean_up))
+        let budget = self.plan.policy.budget_ms;
+        budget.map_or(u64::MAX, |b| b.saturating_add(clean_up))
     }
 
     /// Returns why a step may not start, or not be tried again: first events of the run, then other
@@ -489,18 +487,14 @@ impl RunState {
             return self.end(index, actions);
         }
         if self.is_sent(index) && !self.may_still_be_sent(index) {
-            let why = format!(
-                "it was not sent: {MOST_UNANSWERED} steps in a row had no answer from there"
-            );
+            let row = format!("{MOST_UNANSWERED} steps in a row had no answer from there");
+            let why = format!("it was not sent: {row}");
             let outcome = Outcome::new(Status::Errored, Cause::Away, why);
             self.tracks[index].last = Some(StepRecord::without_evidence(step, outcome));
             return self.end(index, actions);
         }
-        if self
-            .busy
-            .iter()
-            .all(|busy| self.may_run_beside(index, *busy))
-        {
+        let mut busy = self.busy.iter();
+        if busy.all(|busy| self.may_run_beside(index, *busy)) {
             self.spawn(index, step, actions);
         }
     }
@@ -521,18 +515,13 @@ impl RunState {
     fn spawn(&mut self, index: StepIndex, step: &Step, actions: &mut Vec<Action>) {
         let left = self.deadline(step).saturating_sub(self.now);
         // The time in which its services are started is none of its own: see `began`.
-        let own = step
-            .with
-            .iter()
-            .fold(step.timeout_ms.max(1), |own, service| {
-                own.saturating_add(service.timeout_ms)
-            });
+        let services = step.with.iter().map(|service| service.timeout_ms);
+        let own = services.fold(step.timeout_ms.max(1), u64::saturating_add);
         // `barred` let nothing through that has no time left, so this is at least 1.
         let limit_ms = own.min(left).max(1);
         let is_sent = self.is_sent(index);
         let track = &mut self.tracks[index];
         let attempt = track.last.as_ref().map_or(0, |r| r.tries) + 1;
-        let stop = Stop::No;
         let by_budget = left < own;
         track.phase = Phase::Running(Running {
             attempt,
@@ -541,33 +530,22 @@ impl RunState {
             // Until it has begun there, the budget alone limits it.
             overtime_ms: if is_sent { left - limit_ms } else { 0 },
             by_budget,
-            stop,
+            stop: Stop::No,
         });
         self.busy.insert(index);
-        let step = index;
-        actions.push(if is_sent {
-            Action::Send {
-                step,
-                attempt,
-                limit_ms,
-            }
-        } else {
-            Action::Spawn {
-                step,
-                attempt,
-                limit_ms,
-            }
+        actions.push(Action::Spawn {
+            step: index,
+            attempt,
+            limit_ms,
+            elsewhere: is_sent,
         });
     }
 
     /// Starts the time limit of a try, unless it was asked to end already.
     fn began(&mut self, index: StepIndex, attempt: u32) {
         let step = self.plan.step(index);
-        let (left, own) = (
-            self.deadline(step).saturating_sub(self.now),
-            step.timeout_ms.max(1),
-        );
-        let now = self.now;
+        let left = self.deadline(step).saturating_sub(self.now);
+        let (own, now) = (step.timeout_ms.max(1), self.now);
         let by_budget = left < own;
         let is_late = self.is_sent(index) && !by_budget;
         let overtime_ms = if is_late {
@@ -611,11 +589,8 @@ impl RunState {
         let in_time =
             |moment: u64| running.started < moment && (at <= moment || running.ends_at() < moment);
         let cancelled = self.cancelled_at(step).filter(|moment| !in_time(*moment));
-        let unrecorded = self
-            .storage
-            .as_ref()
-            .map(|(since, _)| *since)
-            .filter(|since| running.started >= *since);
+        let unrecorded = self.storage.as_ref().map(|(since, _)| *since);
+        let unrecorded = unrecorded.filter(|since| running.started >= *since);
         let stopped = match (cancelled, unrecorded) {
             (Some(cancelled), Some(since)) if since < cancelled => Some(Cause::Storage),
             (Some(_), _) => Some(Cause::Cancelled),
@@ -654,20 +629,12 @@ impl RunState {
         let mut outcome = baseline::judge(known, step.check(), &terms, evidence, outcome);
         let is_excused = outcome.cause == Some(Cause::Known);
         if outcome.status.is_pass() && attempt > 1 && !is_excused {
-            let beside = outcome
-                .detail
-                .map_or_else(String::new, |detail| format!("; {detail}"));
-            outcome = Outcome::new(
-                Status::Flaky,
-                Cause::Retried,
-                format!("passed on try {attempt}{beside}"),
-            );
+            let beside = framed("; ", outcome.detail, "");
+            let detail = format!("passed on try {attempt}{beside}");
+            outcome = Outcome::new(Status::Flaky, Cause::Retried, detail);
         }
-        let spent = track
-            .last
-            .as_ref()
-            .map_or(0, |r| r.duration_ms)
-            .saturating_add(evidence.duration_ms);
+        let spent = track.last.as_ref().map_or(0, |r| r.duration_ms);
+        let spent = spent.saturating_add(evidence.duration_ms);
         let bad_answer = outcome.cause == Some(Cause::BadAnswer);
         let again = (bad_answer || matches!(outcome.status, Status::Failed | Status::TimedOut))
             && outcome.cause != Some(Cause::Budget)
@@ -760,14 +727,10 @@ impl RunState {
     }
 
     fn terminate(&mut self, index: StepIndex, timed_out: bool, actions: &mut Vec<Action>) {
-        let left = self
-            .plan
-            .policy
-            .budget_ms
-            .map_or(u64::MAX, |b| b.saturating_sub(self.now));
-        let kill_after = self
-            .now
-            .saturating_add(GRACE_MS.min(left).max(LEAST_GRACE_MS));
+        let budget = self.plan.policy.budget_ms;
+        let left = budget.map_or(u64::MAX, |b| b.saturating_sub(self.now));
+        let grace = GRACE_MS.min(left).max(LEAST_GRACE_MS);
+        let kill_after = self.now.saturating_add(grace);
         let Some(running) = self.running_mut(index) else {
             return;
         };
@@ -824,23 +787,18 @@ impl RunState {
             actions.push(Action::Done);
             return;
         }
-        let deadlines = self
-            .busy
-            .iter()
-            .filter_map(|i| match self.tracks[*i].phase {
-                Phase::Running(running) => match running.stop {
-                    Stop::No => Some(running.ends_at()).filter(|at| *at < u64::MAX),
-                    Stop::Asked { kill_after, .. } => Some(kill_after),
-                    Stop::Forced => None,
-                },
-                _ => None,
-            });
+        let busy = self.busy.iter();
+        let deadlines = busy.filter_map(|i| match self.tracks[*i].phase {
+            Phase::Running(running) => match running.stop {
+                Stop::No => Some(running.ends_at()).filter(|at| *at < u64::MAX),
+                Stop::Asked { kill_after, .. } => Some(kill_after),
+                Stop::Forced => None,
+            },
+            _ => None,
+        });
         let next = deadlines.chain(self.undecided.then_some(self.now)).min();
-        if let Some(last) = next {
-            actions.push(Action::WakeAt {
-                at: last.saturating_add(1),
-            });
-        }
+        let next = next.map(|last| last.saturating_add(1));
+        actions.extend(next.map(|at| Action::WakeAt { at }));
     }
 }
 

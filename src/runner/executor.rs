@@ -318,6 +318,13 @@ enum ExecutorEvent {
     Signal(Signal),
 }
 
+impl ExecutorEvent {
+    fn ended(step: StepIndex, at: u64, tried: AttemptResult) -> Self {
+        let tried = Box::new(tried);
+        Self::Ended { step, at, tried }
+    }
+}
+
 impl<'e> Drive<'_, '_, 'e> {
     async fn run(&mut self) -> Result<(), DriveError> {
         loop {
@@ -359,15 +366,11 @@ impl<'e> Drive<'_, '_, 'e> {
         let due = [self.wake, self.io_at].into_iter().flatten().min();
         let due =
             due.map(|at| Duration::from_millis(at).saturating_sub(self.driver.clock.elapsed()));
-        let tick = self
-            .context
-            .tick
-            .map(|_| self.next_tick.saturating_duration_since(Instant::now()));
+        let tick = self.context.tick.map(|_| self.next_tick);
         let overdue = self.busy.values().filter_map(|b| b.overdue).min();
-        let overdue = overdue.map(|at| at.saturating_duration_since(Instant::now()));
-        let service = self.services.due();
-        let service = service.map(|at| at.saturating_duration_since(Instant::now()));
-        [due, tick, overdue, service].into_iter().flatten().min()
+        let others = [tick, overdue, self.services.due()].into_iter().flatten();
+        let others = others.map(|at| at.saturating_duration_since(Instant::now()));
+        due.into_iter().chain(others).min()
     }
 
     fn now(&mut self) -> u64 {
@@ -422,32 +425,23 @@ impl<'e> Drive<'_, '_, 'e> {
                 }
                 self.last = self.last.max(at);
                 let at = self.last;
-                if let Some(message) = &finished.log_error {
-                    self.event(
-                        Event::RecordFailed {
-                            at,
-                            message: message.clone(),
-                        },
-                        None,
-                    );
+                if let Some(message) = finished.log_error.clone() {
+                    self.event(Event::RecordFailed { at, message }, None);
                 }
-                self.event(
-                    Event::Finished {
-                        step,
-                        attempt,
-                        at,
-                        evidence,
-                    },
-                    Some(&finished),
-                );
+                let event = Event::Finished {
+                    step,
+                    attempt,
+                    at,
+                    evidence,
+                };
+                self.event(event, Some(&finished));
             }
             ExecutorEvent::Signal(Signal::TSTP) => self.suspend().await,
             ExecutorEvent::Signal(Signal::CONT) => {}
             ExecutorEvent::Signal(signal) => {
-                let signal = if signal == Signal::INT {
-                    Interrupt::Int
-                } else {
-                    Interrupt::Term
+                let signal = match signal {
+                    Signal::INT => Interrupt::Int,
+                    _ => Interrupt::Term,
                 };
                 let at = self.now();
                 self.event(Event::Interrupt { at, signal }, None);
@@ -464,12 +458,8 @@ impl<'e> Drive<'_, '_, 'e> {
                 step,
                 attempt,
                 limit_ms,
-            } => self.spawn(step, attempt, limit_ms)?,
-            Action::Send {
-                step,
-                attempt,
-                limit_ms,
-            } => self.send(step, attempt, limit_ms)?,
+                elsewhere,
+            } => self.spawn(step, (attempt, limit_ms), elsewhere)?,
             Action::Terminate { step, timed_out } => {
                 if self.waiting.remove(&step) {
                     self.end_at_once(step, stopped_while_waiting(timed_out));
@@ -492,16 +482,30 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
-    fn spawn(&mut self, step: StepIndex, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
+    fn spawn(
+        &mut self,
+        step: StepIndex,
+        (attempt, limit_ms): (u32, u64),
+        elsewhere: bool,
+    ) -> Result<(), DriveError> {
         let planned = self.plan.step(step);
         let at = self.now();
-        let name = self
-            .context
-            .logs
-            .map(|_| log_name(&planned.id, attempt, self.driver.round));
+        let (context, round) = (self.context, self.driver.round);
+        let name = context.logs.map(|_| log_name(&planned.id, attempt, round));
         // The machine has added the time in which services are started.
-        let limit_ms = limit_ms.min(planned.timeout_ms.max(1));
-        let busy = StepExecution::new(step, planned, (attempt, limit_ms), at, name);
+        let own = if elsewhere {
+            limit_ms
+        } else {
+            planned.timeout_ms.max(1)
+        };
+        let limits = (attempt, limit_ms.min(own));
+        let busy = StepExecution::new(step, planned, limits, at, name);
+        if elsewhere {
+            let (plan, scope, outbox) = (self.plan, self.scope, self.driver.outbox.clone());
+            let begun = busy.begin_elsewhere(context, plan, scope, &outbox)?;
+            self.busy.insert(step, begun);
+            return Ok(());
+        }
         let waits = busy.may_be_recalled(self.context);
         self.busy.insert(step, busy);
         if planned.with.is_empty() {
@@ -519,21 +523,6 @@ impl<'e> Drive<'_, '_, 'e> {
         Ok(())
     }
 
-    /// Begins a try that is executed elsewhere.
-    fn send(&mut self, step: StepIndex, attempt: u32, limit_ms: u64) -> Result<(), DriveError> {
-        let at = self.now();
-        let planned = self.plan.step(step);
-        let name = self
-            .context
-            .logs
-            .map(|_| log_name(&planned.id, attempt, self.driver.round));
-        let busy = StepExecution::new(step, planned, (attempt, limit_ms), at, name);
-        let (plan, scope, outbox) = (self.plan, self.scope, self.driver.outbox.clone());
-        let begun = busy.begin_elsewhere(self.context, plan, scope, &outbox)?;
-        self.busy.insert(step, begun);
-        Ok(())
-    }
-
     /// Begins a try whose services are ready. `waits`: it may still be replaced by a cached pass.
     fn begin(&mut self, step: StepIndex, waits: bool) -> Result<(), DriveError> {
         let at = self.now();
@@ -545,11 +534,8 @@ impl<'e> Drive<'_, '_, 'e> {
         } else {
             Some(stopped_before())
         };
-        self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
-            step,
-            at,
-            tried: Box::new(tried),
-        }));
+        self.news
+            .extend(tried.map(|tried| ExecutorEvent::ended(step, at, tried)));
         Ok(())
     }
 
@@ -741,11 +727,6 @@ fn stopped_while_waiting(timed_out: bool) -> AttemptResult {
 
 fn stopped_before() -> AttemptResult {
     let message = "it was stopped before it had begun".to_owned();
-    AttemptResult::refused(
-        SpawnError {
-            code: "ECANCELED".to_owned(),
-            message,
-        },
-        None,
-    )
+    let code = "ECANCELED".to_owned();
+    AttemptResult::refused(SpawnError { code, message }, None)
 }

@@ -277,6 +277,7 @@ impl Machine<'_> {
                 step: StepIndex::new(self.next),
                 attempt: 1,
                 limit_ms,
+                elsewhere: false,
             });
             self.next += 1;
         }

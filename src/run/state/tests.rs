@@ -27,6 +27,7 @@ fn spawn(step: usize, limit_ms: u64) -> Action {
         step: nth(step),
         attempt: 1,
         limit_ms,
+        elsewhere: false,
     }
 }
 

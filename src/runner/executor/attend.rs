@@ -55,11 +55,7 @@ impl Drive<'_, '_, '_> {
 
     pub(super) fn end_at_once(&mut self, step: StepIndex, tried: AttemptResult) {
         let at = self.now();
-        self.news.push_back(ExecutorEvent::Ended {
-            step,
-            at,
-            tried: Box::new(tried),
-        });
+        self.news.push_back(ExecutorEvent::ended(step, at, tried));
     }
 
     /// If a step did not pass, waits until it is known whether one of its services has died.

@@ -91,11 +91,9 @@ impl Drive<'_, '_, '_> {
             if heard != AttemptProgress::Nothing {
                 self.awaited = self.awaited.saturating_sub(1);
             }
-            self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
-                step: *step,
-                at,
-                tried: Box::new(tried),
-            }));
+            let step = *step;
+            self.news
+                .extend(tried.map(|tried| ExecutorEvent::ended(step, at, tried)));
         }
         let own = flags.len() - self.services.running().count();
         let Driver {
@@ -176,10 +174,7 @@ impl Drive<'_, '_, '_> {
                 (step, Some(busy.finish_with(|seen| looked.add_to(seen))))
             }
         };
-        self.news.extend(tried.map(|tried| ExecutorEvent::Ended {
-            step,
-            at,
-            tried: Box::new(tried),
-        }));
+        self.news
+            .extend(tried.map(|tried| ExecutorEvent::ended(step, at, tried)));
     }
 }

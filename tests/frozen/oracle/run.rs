@@ -209,7 +209,9 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                     step,
                     attempt,
                     limit_ms,
+                    elsewhere,
                 } => {
+                    assert!(!elsewhere, "nothing is executed elsewhere");
                     assert!(
                         !running.contains_key(&step),
                         "{step:?} is started while it runs"
@@ -230,7 +232,7 @@ fn any_events(case: &Case, mut choices: Choices<'_>) {
                         "{running:?} at once"
                     );
                 }
-                Action::Send { .. } => panic!("nothing is executed elsewhere"),
+
                 Action::Terminate { step, .. } | Action::Kill { step, .. } => {
                     assert!(
                         running.contains_key(&step),
