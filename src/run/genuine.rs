@@ -10,7 +10,7 @@ use super::known::contradicted;
 use super::record::StepRecord;
 use super::report::{MergedPlan, Report, ShardRecord};
 use super::state::Ending;
-use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge, judge_share};
+use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge};
 use schemars::JsonSchema;
 use serde::Serialize;
 use vplan_base::canon::Digest;
@@ -172,11 +172,8 @@ fn of_merged(report: &Report, merged: &MergedPlan) -> Result<Plan, &'static str>
 
 /// Returns the changes outside the contract's scope, from the plan's notes.
 pub(super) fn violations(plan: &Plan) -> Vec<String> {
-    plan.notes
-        .iter()
-        .filter(|n| n.kind == OUTSIDE)
-        .map(|n| n.message.clone())
-        .collect()
+    let outside = plan.notes.iter().filter(|n| n.kind == OUTSIDE);
+    outside.map(|n| n.message.clone()).collect()
 }
 
 /// Returns how a run ended, as far as its report records it.
@@ -188,35 +185,23 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
         });
     // A step's own limit gives that code too, unless another failure precedes it.
     let own_limit = || {
-        judge(
-            plan,
-            &report.steps,
-            &Ending::default(),
-            &RunFacts::default(),
-            Require::default(),
-        )
-        .exit
-            == Exit::Time
+        let (ending, also) = (Ending::default(), RunFacts::default());
+        let judged = judge(plan, &report.steps, &ending, &also, Require::default());
+        judged.exit == Exit::Time
     };
     let is_cut = report.steps.iter().any(StepRecord::is_cut);
     let budget_used =
         cancelled.is_none() && report.exit_code == Exit::Time.code() && (is_cut || !own_limit());
     let cut = || {
-        report
-            .steps
-            .iter()
-            .find(|r| r.reason == Some(Cause::Storage))
-            .and_then(|r| r.detail.clone())
+        let mut steps = report.steps.iter();
+        let cut = steps.find(|r| r.reason == Some(Cause::Storage))?;
+        cut.detail.clone()
     };
     // Where all steps had ended, no step records that the record could not be kept.
-    let reason = report
-        .reason
-        .as_deref()
-        .filter(|_| report.verdict == Verdict::Incomplete);
-    let storage = reason
-        .and_then(|reason| reason.strip_prefix(UNRECORDED))
-        .map(str::to_owned)
-        .or_else(cut);
+    let reason = report.reason.as_deref();
+    let reason = reason.filter(|_| report.verdict == Verdict::Incomplete);
+    let unrecorded = reason.and_then(|reason| reason.strip_prefix(UNRECORDED));
+    let storage = unrecorded.map(str::to_owned).or_else(cut);
     Ending {
         budget_used,
         cancelled,
@@ -284,13 +269,6 @@ fn the_steps(report: &Report, plan: &Plan) -> Aspect {
 fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
     for (step, record) in plan.steps.iter().zip(&report.steps) {
         let runs = !matches!(step.kind, Kind::File | Kind::Judge);
-        let accepted = |exit: i32| {
-            if step.exit.is_empty() {
-                exit == 0
-            } else {
-                step.exit.contains(&exit)
-            }
-        };
         let ended = matches!(
             record.status,
             Status::Passed | Status::PassedWithWarnings | Status::Flaky
@@ -303,7 +281,7 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             _ if ended
                 && runs
                 && record.reason != Some(Cause::Known)
-                && !record.exit_code.is_some_and(accepted) =>
+                && !step.accepts(record.exit_code) =>
             {
                 Some("passed with an exit code that is not accepted")
             }
@@ -343,10 +321,8 @@ fn the_statuses(report: &Report, plan: &Plan) -> Aspect {
             _ => None,
         };
         if let Some(wrong) = wrong {
-            return Aspect::no(
-                "statuses",
-                format!("`{}` {wrong}", visible(step.id.as_bytes())),
-            );
+            let wrong = format!("`{}` {wrong}", visible(&step.id));
+            return Aspect::no("statuses", wrong);
         }
     }
     Aspect::yes("statuses", "each status fits its record")
@@ -377,25 +353,15 @@ fn is_basis_earned(step: &Step, record: &StepRecord) -> bool {
 
 /// Compares the verdict, the exit code and the coverage with those that the records give.
 fn the_verdict(report: &Report, plan: &Plan) -> [Aspect; 3] {
-    let part = report
-        .shard
-        .as_ref()
-        .and_then(super::report::ShardRecord::part);
+    let part = report.shard.as_ref().and_then(ShardRecord::part);
     let violations = violations(plan);
     let also = RunFacts {
         caveats: &report.caveats,
+        part: part.as_deref(),
         violations: &violations,
     };
-    let judge = |require| {
-        judge_share(
-            plan,
-            &report.steps,
-            &ending(report, plan),
-            &also,
-            require,
-            part.as_deref(),
-        )
-    };
+    let ending = ending(report, plan);
+    let judge = |require| judge(plan, &report.steps, &ending, &also, require);
     let judged = judge(Require::default());
     // `--require` is not recorded: its strictest value gives the other possible code.
     let strict = judge(Require {
@@ -443,10 +409,8 @@ fn is_of_ledger(report: &Report) -> bool {
 fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     let no = |message: String| Aspect::no("journal", message);
     if journal.run_id != report.run_id {
-        return no(format!(
-            "the events are those of the run `{}`",
-            visible(journal.run_id.as_bytes())
-        ));
+        let run = visible(&journal.run_id);
+        return no(format!("the events are those of the run `{run}`"));
     }
     let End::Finished {
         coverage,
@@ -462,16 +426,14 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
     if (verdict, coverage) != (report.verdict, report.coverage)
         || (exit_code != report.exit_code && !is_of_ledger(report))
     {
+        let verdict = verdict.name().replace('_', " ");
         return no(format!(
-            "the events end with {}, exit code {exit_code}",
-            verdict.name().replace('_', " ")
+            "the events end with {verdict}, exit code {exit_code}"
         ));
     }
     let ends = journal.steps.iter().map(|s| (s.id.as_str(), s.state));
-    let reported = report
-        .steps
-        .iter()
-        .map(|s| (s.id.as_str(), StepState::Ended(s.status, s.reason)));
+    let reported = report.steps.iter();
+    let reported = reported.map(|s| (s.id.as_str(), StepState::Ended(s.status, s.reason)));
     if !ends.eq(reported) {
         return no("the events end with other statuses".to_owned());
     }

@@ -4,7 +4,7 @@ use super::feedback::{Feedback, Round, feedback};
 use super::known::BaselineUse;
 use super::record::StepRecord;
 use super::state::Ending;
-use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge_share};
+use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::Digest;
@@ -340,17 +340,12 @@ pub fn report(
     let containment = of_run
         .containment
         .map(|level| contained(plan, &records, level));
-    let judgement = judge_share(
-        plan,
-        &records,
-        ending,
-        &RunFacts {
-            caveats: &of_run.caveats,
-            violations: &of_run.violations,
-        },
-        of_run.require,
-        part.as_deref(),
-    );
+    let also = RunFacts {
+        caveats: &of_run.caveats,
+        part: part.as_deref(),
+        violations: &of_run.violations,
+    };
+    let judgement = judge(plan, &records, ending, &also, of_run.require);
     // The first of N + 1 rounds leaves N; a round beyond the last leaves none.
     let retries_remaining = of_run
         .retries

@@ -5,7 +5,7 @@ use super::event::Interrupt;
 use super::record::StepRecord;
 use super::state::Ending;
 use vplan_base::vocabulary::Exit;
-use vplan_base::word::visible;
+use vplan_base::word::{framed, visible};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::{Kind, Severity};
 use vplan_plan::caveat::{self, Caveat};
@@ -70,6 +70,10 @@ pub struct Judgement {
 pub struct RunFacts<'a> {
     /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
+    /// How people call the share of the plan (`plan::shard`) that the run is about, if it is not all
+    /// of it. A share without a check that counts is no error, because others have them, and is
+    /// reported.
+    pub part: Option<&'a str>,
     /// Changes outside the contract's scope, for people; a run with one has run nothing.
     pub violations: &'a [String],
 }
@@ -86,22 +90,10 @@ pub fn judge(
     also: &RunFacts<'_>,
     require: Require,
 ) -> Judgement {
-    judge_share(plan, records, ending, also, require, None)
-}
-
-/// Computes the verdict on a share of a plan (`plan::shard`). `part` names the share for people; a
-/// share without a check that counts is then no error, because others have them, and is reported.
-#[must_use]
-pub(crate) fn judge_share(
-    plan: &Plan,
-    records: &[StepRecord],
-    ending: &Ending,
-    also: &RunFacts<'_>,
-    require: Require,
-    part: Option<&str>,
-) -> Judgement {
     // A share with checks of its own is treated like any other plan.
-    let part = part.filter(|_| !plan.steps.iter().any(Step::is_effective));
+    let part = also
+        .part
+        .filter(|_| !plan.steps.iter().any(Step::is_effective));
     let run = Run {
         plan,
         records,
@@ -111,10 +103,9 @@ pub(crate) fn judge_share(
     };
     let (verdict, reason) = run.verdict();
     let coverage = run.coverage();
-    let mut codes: Vec<Exit> = run
-        .blocking()
-        .filter_map(|(step, record)| exit_of_step(step, record?))
-        .collect();
+    let codes = run.blocking();
+    let codes = codes.filter_map(|(step, record)| exit_of_step(step, record?));
+    let mut codes: Vec<Exit> = codes.collect();
     codes.extend(ending.cancelled.map(Interrupt::exit));
     let is_refused = !also.violations.is_empty() || caveat::failing(also.caveats).is_some();
     codes.extend(is_refused.then_some(Exit::Failed));
@@ -124,10 +115,8 @@ pub(crate) fn judge_share(
     let exit = if run.is_budget_used() && ending.cancelled.is_none() {
         Exit::Time
     } else {
-        codes
-            .into_iter()
-            .min_by_key(|code| precedence(*code))
-            .unwrap_or(Exit::Success)
+        let first = codes.into_iter().min_by_key(|code| precedence(*code));
+        first.unwrap_or(Exit::Success)
     };
     let unmet = match (nothing, narrowed) {
         (true, _) => Some("something was required to be verified"),
@@ -209,11 +198,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn steps(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
-        self.plan
-            .steps
-            .iter()
-            .enumerate()
-            .map(|(i, step)| (step, self.records.get(i)))
+        let steps = self.plan.steps.iter().enumerate();
+        steps.map(|(i, step)| (step, self.records.get(i)))
     }
 
     fn blocking(&self) -> impl Iterator<Item = (&Step, Option<&StepRecord>)> {
@@ -246,10 +232,9 @@ impl Run<'_> {
         if let Some(record) =
             first(|r| matches!(r.status, Status::Failed | Status::TimedOut) && !r.is_cut())
         {
-            let verdict = if record.status == Status::TimedOut {
-                Verdict::TimedOut
-            } else {
-                Verdict::Failed
+            let verdict = match record.status {
+                Status::TimedOut => Verdict::TimedOut,
+                _ => Verdict::Failed,
             };
             return (verdict, Some(describe_end(record)));
         }
@@ -298,14 +283,13 @@ impl Run<'_> {
             return match &self.plan.contract {
                 _ if self.plan.request.mode == Mode::Off => None,
                 None => Some("there was nothing to run and no contract that says so".to_owned()),
-                Some(_) => {
-                    (!nothing::left_something_out(self.plan)).then(|| nothing::EMPTY.to_owned())
-                }
+                Some(_) if nothing::left_something_out(self.plan) => None,
+                Some(_) => Some(nothing::EMPTY.to_owned()),
             };
         }
-        let evidence = self
-            .steps()
-            .any(|(step, r)| step.is_effective() && r.is_some_and(|r| r.status.is_pass()));
+        let passed = |r: &StepRecord| r.status.is_pass();
+        let mut steps = self.steps();
+        let evidence = steps.any(|(step, r)| step.is_effective() && r.is_some_and(passed));
         (!evidence).then(|| "no check that counts gave evidence".to_owned())
     }
 
@@ -339,10 +323,7 @@ fn describe_end(record: &StepRecord) -> String {
         Status::NotRun => "did not run",
         Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => "passed",
     };
-    let detail = record
-        .detail
-        .as_ref()
-        .map_or_else(String::new, |detail| format!(": {detail}"));
+    let detail = framed(": ", record.detail.as_ref(), "");
     format!("`{}` {what}{detail}", visible(record.id.as_bytes()))
 }
 

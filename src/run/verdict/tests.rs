@@ -570,14 +570,11 @@ fn a_share_and_a_mode_without_checks_say_so() {
     only_setup.steps[0].setup = true;
     let share = |plan: &Plan, status| {
         let records = [record(&plan.steps[0], status, None, None)];
-        let judged = judge_share(
-            plan,
-            &records,
-            &ending,
-            &RunFacts::default(),
-            some,
-            Some("share 1 of 2"),
-        );
+        let also = RunFacts {
+            part: Some("share 1 of 2"),
+            ..RunFacts::default()
+        };
+        let judged = judge(plan, &records, &ending, &also, some);
         (judged.verdict, judged.exit.code(), judged.reason)
     };
     assert_eq!(share(&one, Status::Passed), (Verdict::Passed, 0, None));
@@ -608,7 +605,7 @@ fn a_caveat_can_fail_what_would_be_a_pass() {
         let caveats: Vec<_> = caveats.collect();
         let also = RunFacts {
             caveats: &caveats,
-            violations: &[],
+            ..RunFacts::default()
         };
         let judged = judge(
             &plan,
