@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use vplan_base::canon::is_default;
 use vplan_base::inert::inert;
 use vplan_base::vocabulary::{FailureCode, Open};
-use vplan_base::word::visible;
+use vplan_base::word::{text_if, visible};
 use vplan_check::evidence::{Captured, Evidence};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{FailedTest, Finding, Level, TestCounts};
@@ -100,8 +100,7 @@ impl Excerpt {
         if complete && kept <= 2 * most {
             return Self {
                 head: head(captured, 2 * most),
-                omitted_bytes: 0,
-                tail: String::new(),
+                ..Self::default()
             };
         }
         let shown = u64::try_from(kept.min(2 * most)).unwrap_or(u64::MAX);
@@ -203,33 +202,19 @@ impl FailedCheck {
                 f.file.is_none() || f.line.is_none(),
             )
         });
-        let finding = |f: &Finding| Finding {
-            code: f.code.as_deref().map(line),
-            file: f.file.as_deref().map(line),
-            message: lines(&f.message),
-            ..f.clone()
-        };
-        let test = |t: &FailedTest| FailedTest {
-            file: t.file.as_deref().map(line),
-            line: t.line,
-            message: t.message.as_deref().map(lines),
-            name: line(&t.name),
-        };
         Self {
             command: cut(&visible(record.command.as_bytes()), EXCERPT_BYTES),
             cut: record.diagnostics.len() > most.items
                 || record.failed_tests.len() > most.items
                 || record.problems.len() > most.items,
             detail: line(record.detail.as_deref().unwrap_or_default()),
-            diagnostics: findings
-                .into_iter()
-                .take(most.items)
-                .map(|(f, _)| finding(f))
+            diagnostics: (findings.into_iter().take(most.items))
+                .map(|(f, _)| finding(f, &line, &lines))
                 .collect(),
             errors: record.errors,
             exit_code: record.exit_code,
             failed_tests: (failed_tests.iter().take(most.items))
-                .map(|(t, _)| test(t))
+                .map(|(t, _)| failed_test(t, &line, &lines))
                 .collect(),
             failure_code: record.failure_code.clone(),
             format: record.format.clone(),
@@ -254,19 +239,6 @@ impl FailedCheck {
     /// output are its message, and some of them stay.
     pub(super) fn bounded(&self, most: Bounds) -> Self {
         let text = |text: &str| cut(text, most.text);
-        let maybe = |text: &Option<String>| text.as_deref().map(|t| cut(t, most.text));
-        let finding = |f: &Finding| Finding {
-            code: maybe(&f.code),
-            file: maybe(&f.file),
-            message: text(&f.message),
-            ..f.clone()
-        };
-        let test = |t: &FailedTest| FailedTest {
-            file: maybe(&t.file),
-            line: t.line,
-            message: maybe(&t.message),
-            name: text(&t.name),
-        };
         let is_read = !self.diagnostics.is_empty();
         let has_tests = !self.failed_tests.is_empty();
         let tests = if most.full || !is_read { most.items } else { 0 };
@@ -289,24 +261,19 @@ impl FailedCheck {
         let made = Self {
             command: cut(&self.command, command),
             detail: text(&self.detail),
-            diagnostics: self
-                .diagnostics
-                .iter()
-                .take(most.items)
-                .map(finding)
+            diagnostics: (self.diagnostics.iter().take(most.items))
+                .map(|f| finding(f, &text, &text))
                 .collect(),
-            failed_tests: self.failed_tests.iter().take(tests).map(test).collect(),
+            failed_tests: (self.failed_tests.iter().take(tests))
+                .map(|t| failed_test(t, &text, &text))
+                .collect(),
             log: self.log.clone().filter(|_| most.full),
             problems: (self.problems.iter().take(problems))
                 .map(|p| text(p))
                 .collect(),
             stderr: self.stderr.shortened(excerpt),
             stdout: self.stdout.shortened(excerpt),
-            suggestion: if most.full {
-                self.suggestion.clone()
-            } else {
-                String::new()
-            },
+            suggestion: text_if(most.full, || self.suggestion.clone()),
             ..self.clone()
         };
         let cut = made != *self;
@@ -333,6 +300,29 @@ impl FailedCheck {
     }
 }
 
+/// Makes a text of feedback from one of the record.
+type Make<'m> = &'m dyn Fn(&str) -> String;
+
+/// Returns a finding whose names are made by `line`, and its message by `text`.
+fn finding(found: &Finding, line: Make<'_>, text: Make<'_>) -> Finding {
+    Finding {
+        code: found.code.as_deref().map(line),
+        file: found.file.as_deref().map(line),
+        message: text(&found.message),
+        ..found.clone()
+    }
+}
+
+/// Returns a failed test whose names are made by `line`, and its message by `text`.
+fn failed_test(test: &FailedTest, line: Make<'_>, text: Make<'_>) -> FailedTest {
+    FailedTest {
+        file: test.file.as_deref().map(line),
+        line: test.line,
+        message: test.message.as_deref().map(text),
+        name: line(&test.name),
+    }
+}
+
 /// Makes a foreign text safe to show, in so many bytes. Of a long one only a beginning is looked at.
 fn safe(text: &str, most: usize, make: fn(&[u8]) -> String) -> String {
     let begin = prefix(text, 4 * most);
@@ -355,15 +345,12 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 
 /// Returns the beginning of a text, in at most so many bytes.
 fn prefix(text: &str, most: usize) -> &str {
-    (0..=most.min(text.len()))
-        .rev()
-        .find_map(|end| text.get(..end))
+    text.get(..text.floor_char_boundary(most))
         .unwrap_or_default()
 }
 
 /// Returns the end of a text, in at most so many bytes.
 fn suffix(text: &str, most: usize) -> &str {
-    (text.len().saturating_sub(most)..=text.len())
-        .find_map(|start| text.get(start..))
-        .unwrap_or_default()
+    let start = text.ceil_char_boundary(text.len().saturating_sub(most));
+    text.get(start..).unwrap_or_default()
 }
