@@ -171,9 +171,8 @@ impl Link {
 #[must_use]
 pub fn is_env_name(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    let first = bytes.next();
+    first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -184,28 +183,20 @@ pub fn to_text(env: &Env, argv: &[Word]) -> String {
 }
 
 fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
-    let mut parts: Vec<String> = env
-        .iter()
-        .map(|(name, value)| {
-            if value.as_bytes().is_empty() {
-                format!("{name}=")
-            } else {
-                format!("{name}={}", quote_value(value))
-            }
-        })
-        .collect();
+    let part = |(name, value): (&String, &Word)| match value.as_bytes() {
+        [] => format!("{name}="),
+        _ => format!("{name}={}", quote_value(value)),
+    };
+    let mut parts: Vec<String> = env.iter().map(part).collect();
     // Quotes a program whose name reads as an assignment, or is the mark that other languages put
     // in front of a value.
     let mut words = words.peekable();
     if let Some(first) = words.next() {
-        let assignment = first
-            .split_once('=')
-            .is_some_and(|(name, _)| is_env_name(name))
-            || matches!(first.as_str(), "=" | ":=");
-        parts.push(if assignment {
-            format!("'{first}'")
-        } else {
-            first
+        let name = first.split_once('=').map(|(name, _)| name);
+        let is_assignment = name.is_some_and(is_env_name) || matches!(first.as_str(), "=" | ":=");
+        parts.push(match is_assignment {
+            true => format!("'{first}'"),
+            false => first,
         });
     }
     parts.extend(words);
@@ -255,11 +246,8 @@ fn quote_bytes(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             if is_unsafe_to_show(c) || matches!(c, '\'' | '\\') {
                 let mut buffer = [0; 4];
-                out.extend(
-                    c.encode_utf8(&mut buffer)
-                        .bytes()
-                        .map(|b| format!("\\x{b:02x}")),
-                );
+                let bytes = c.encode_utf8(&mut buffer).bytes();
+                out.extend(bytes.map(|b| format!("\\x{b:02x}")));
             } else {
                 out.push(c);
             }

@@ -123,9 +123,8 @@ impl FolderQuery {
     /// Returns the names that the `*` match in a folder of this glob.
     pub fn values<'f>(&self, folder: &'f RepoPath) -> impl Iterator<Item = &'f [u8]> {
         let pairs = self.names.iter().zip(folder.segments());
-        pairs
-            .filter(|(name, _)| name.is_none())
-            .map(|(_, found)| found)
+        let stars = pairs.filter(|(name, _)| name.is_none());
+        stars.map(|(_, found)| found)
     }
 
     /// Returns the folder that this glob finds by these names, if there are as many as it has `*`.

@@ -33,20 +33,14 @@ impl GitRef {
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         let split = text.strip_prefix(GIT_PREFIX);
         let Some((url, name)) = split.and_then(|rest| rest.split_once("?ref=")) else {
-            return Err(fault(
-                0,
-                text.len(),
-                "a branch or tag is written `git+URL?ref=NAME`",
-            ));
+            let message = "a branch or tag is written `git+URL?ref=NAME`";
+            return Err(fault(0, text.len(), message));
         };
         check_url(url).map_err(|e| e.shifted(GIT_PREFIX.len()))?;
         if !is_ref_name(name) {
             let at = text.len() - name.len();
-            return Err(fault(
-                at,
-                name.len(),
-                "git allows no branch or tag of this name",
-            ));
+            let message = "git allows no branch or tag of this name";
+            return Err(fault(at, name.len(), message));
         }
         Ok(Self {
             url: url.to_owned(),
@@ -99,6 +93,7 @@ pub struct OriginError {
 /// The prefix of every git import.
 pub(crate) const GIT_PREFIX: &str = "git+";
 
+const ONE_PARAMETER: &str = "a git import has the one parameter `rev`";
 const SHAPE: &str = "write `git+https://HOST/REPOSITORY?rev=OBJECTID#path/to/file.vplan`";
 const PROTOCOLS: &str = "a repository is fetched by `https://`, `ssh://` or `file://`";
 
@@ -111,45 +106,30 @@ impl GitOrigin {
     /// a revision that is not a full object id; a path that is not in its plain form.
     pub fn parse(text: &str) -> Result<Self, OriginError> {
         if let Some((at, c)) = text.char_indices().find(|(_, c)| is_unsafe_to_show(*c)) {
-            let message = format!(
-                "a git import cannot hold the character `{}`",
-                visible(c.to_string().as_bytes())
-            );
+            let shown = visible(c.to_string());
+            let message = format!("a git import cannot hold the character `{shown}`");
             return Err(fault(at, c.len_utf8(), message));
         }
         let Some(rest) = text.strip_prefix(GIT_PREFIX) else {
             return Err(fault(0, 0, "a git import begins with `git+`").help(SHAPE));
         };
         let Some((head, path)) = rest.split_once('#') else {
-            return Err(fault(
-                text.len(),
-                0,
-                "a git import ends with `#` and the path of the file",
-            )
-            .help(SHAPE));
+            let message = "a git import ends with `#` and the path of the file";
+            return Err(fault(text.len(), 0, message).help(SHAPE));
         };
-        let (url, query) = head
-            .split_once('?')
-            .map_or((head, None), |(url, query)| (url, Some(query)));
+        let (url, query) = match head.split_once('?') {
+            Some((url, query)) => (url, Some(query)),
+            None => (head, None),
+        };
         let url_at = GIT_PREFIX.len();
         check_url(url).map_err(|e| e.shifted(url_at))?;
         let query_at = url_at + url.len();
         let Some(query) = query else {
-            return Err(fault(
-                query_at,
-                0,
-                "a git import names its commit with `?rev=OBJECTID`",
-            )
-            .help(ls_remote(url)));
+            let message = "a git import names its commit with `?rev=OBJECTID`";
+            return Err(fault(query_at, 0, message).help(ls_remote(url)));
         };
-        let revision = query.strip_prefix("rev=").ok_or_else(|| {
-            fault(
-                query_at + 1,
-                query.len(),
-                "a git import has the one parameter `rev`",
-            )
-            .help(SHAPE)
-        })?;
+        let other = || fault(query_at + 1, query.len(), ONE_PARAMETER).help(SHAPE);
+        let revision = query.strip_prefix("rev=").ok_or_else(other)?;
         check_revision(revision, url).map_err(|e| e.shifted(query_at + "?rev=".len()))?;
         let path = check_path(path).map_err(|e| e.shifted(url_at + head.len() + 1))?;
         Ok(Self {
@@ -214,12 +194,8 @@ pub fn check_url(url: &str) -> Result<(), OriginError> {
     let (authority, path) = rest.split_at(authority_len);
     check_authority(scheme, authority).map_err(|e| e.shifted(rest_at))?;
     if path.len() < 2 {
-        return Err(fault(
-            rest_at + authority_len,
-            path.len(),
-            "the URL names no repository",
-        )
-        .help(SHAPE));
+        let at = rest_at + authority_len;
+        return Err(fault(at, path.len(), "the URL names no repository").help(SHAPE));
     }
     Ok(())
 }
@@ -233,11 +209,10 @@ fn no_protocol(url: &str) -> OriginError {
     let whole = fault(0, url.len(), "the repository is no URL");
     match url.split_once(':') {
         // `git@host:path` cannot have a `?`, and git has its own rules for it.
-        Some((host, path)) if !host.contains('/') && !host.is_empty() && !path.is_empty() => whole
-            .help(format!(
-                "write it as `ssh://{host}/{}`",
-                path.trim_start_matches('/')
-            )),
+        Some((host, path)) if !host.contains('/') && !host.is_empty() && !path.is_empty() => {
+            let path = path.trim_start_matches('/');
+            whole.help(format!("write it as `ssh://{host}/{path}`"))
+        }
         _ if url.starts_with('/') => whole.help(format!("write it as `file://{url}`")),
         _ => whole.help(PROTOCOLS),
     }
@@ -248,21 +223,17 @@ fn check_characters(text: &str) -> Result<(), OriginError> {
     for (at, c) in text.char_indices() {
         if !(c.is_ascii_alphanumeric() || "-._~:/[]@!$&'()*+,;=%".contains(c)) {
             let message = format!("a URL cannot hold the character `{c}`");
-            return Err(fault(at, c.len_utf8(), message)
-                .help("write it as `%` and two hexadecimal digits for each byte"));
+            let help = "write it as `%` and two hexadecimal digits for each byte";
+            return Err(fault(at, c.len_utf8(), message).help(help));
         }
         if c != '%' {
             continue;
         }
-        let digits = text
-            .get(at + 1..at + 3)
-            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let is_hex = |digits: &&str| digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let digits = text.get(at + 1..at + 3).filter(is_hex);
         let Some(byte) = digits.and_then(|d| u8::from_str_radix(d, 16).ok()) else {
-            return Err(fault(
-                at,
-                1,
-                "`%` stands before two hexadecimal digits in a URL",
-            ));
+            let message = "`%` stands before two hexadecimal digits in a URL";
+            return Err(fault(at, 1, message));
         };
         if byte.is_ascii_control() {
             return Err(fault(at, 3, "a URL cannot hold control characters"));
@@ -273,16 +244,16 @@ fn check_characters(text: &str) -> Result<(), OriginError> {
 
 fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
     if scheme == "file" {
-        return if authority.is_empty() {
-            Ok(())
-        } else {
-            let help = format!("write the absolute path: `file:///{authority}…`");
-            Err(fault(0, authority.len(), "a `file://` URL has no host").help(help))
-        };
+        if authority.is_empty() {
+            return Ok(());
+        }
+        let help = format!("write the absolute path: `file:///{authority}…`");
+        return Err(fault(0, authority.len(), "a `file://` URL has no host").help(help));
     }
-    let (user, host) = authority
-        .rsplit_once('@')
-        .map_or((None, authority), |(user, host)| (Some(user), host));
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
     let host_at = authority.len() - host.len();
     if let Some(user) = user {
         if scheme == "https" {
@@ -302,18 +273,11 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
     }
     let (name, port) = split_port(host);
     let in_brackets = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
+    let of_address = |c: char| c.is_ascii_hexdigit() || ":.".contains(c);
+    let of_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let good = match in_brackets {
-        Some(address) => {
-            !address.is_empty()
-                && address
-                    .chars()
-                    .all(|c| c.is_ascii_hexdigit() || ":.".contains(c))
-        }
-        None => {
-            name.chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
-                && !name.starts_with('-')
-        }
+        Some(address) => !address.is_empty() && address.chars().all(of_address),
+        None => name.chars().all(of_name) && !name.starts_with('-'),
     };
     if name.is_empty() || !good {
         return Err(fault(host_at, name.len(), "this is no name of a host").help(SHAPE));
@@ -334,10 +298,10 @@ fn check_authority(scheme: &str, authority: &str) -> Result<(), OriginError> {
 fn split_port(host: &str) -> (&str, Option<&str>) {
     let from = host.rfind(']').unwrap_or(0);
     match host.get(from..).and_then(|tail| tail.rfind(':')) {
-        Some(at) => (
-            host.get(..from + at).unwrap_or(host),
-            host.get(from + at + 1..),
-        ),
+        Some(at) => {
+            let name = host.get(..from + at).unwrap_or(host);
+            (name, host.get(from + at + 1..))
+        }
         None => (host, None),
     }
 }
@@ -349,12 +313,7 @@ fn check_revision(text: &str, url: &str) -> Result<(), OriginError> {
         return Err(whole("the revision is missing").help(ls_remote(url)));
     }
     if let Some(at) = text.find('&') {
-        return Err(fault(
-            at,
-            text.len() - at,
-            "a git import has the one parameter `rev`",
-        )
-        .help(SHAPE));
+        return Err(fault(at, text.len() - at, ONE_PARAMETER).help(SHAPE));
     }
     if !text.bytes().all(hex) {
         let message = "a revision is a full object id: branches and tags move";
@@ -365,10 +324,8 @@ fn check_revision(text: &str, url: &str) -> Result<(), OriginError> {
         return Err(fault(at, 1, "an object id is written in lower case").help(help));
     }
     if !matches!(text.len(), 40 | 64) {
-        let message = format!(
-            "a full object id has 40 or 64 digits, this has {}",
-            text.len()
-        );
+        let count = text.len();
+        let message = format!("a full object id has 40 or 64 digits, this has {count}");
         let help = "in a clone of it, `git rev-parse ID` shows the full one";
         return Err(whole(&message).help(help));
     }
@@ -389,11 +346,9 @@ fn check_path(text: &str) -> Result<RepoPath, OriginError> {
         Ok(path) => Ok(path),
         Err(PathError::Empty) => Err(whole("after `#` comes the path of the file").help(SHAPE)),
         Err(PathError::Absolute) => {
-            let plain = text.trim_start_matches('/');
-            Err(
-                whole("the path begins at the repository's root, without `/`")
-                    .help(format!("write `{plain}`")),
-            )
+            let help = format!("write `{}`", text.trim_start_matches('/'));
+            let message = "the path begins at the repository's root, without `/`";
+            Err(whole(message).help(help))
         }
         Err(PathError::Outside) => Err(whole("the path leaves the repository")),
         Err(PathError::Nul) => Err(whole("the path holds a NUL byte")),

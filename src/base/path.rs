@@ -159,12 +159,8 @@ impl RepoPath {
     /// Returns the directories around it, the outermost first, and itself last; empty for the root.
     #[must_use]
     pub fn ancestors(&self) -> Vec<RepoPath> {
-        let ends = self
-            .0
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b == b'/')
-            .map(|(at, _)| at);
+        let bytes = self.0.iter().enumerate();
+        let ends = bytes.filter(|(_, b)| **b == b'/').map(|(at, _)| at);
         let part = |end: usize| self.0.get(..end).and_then(RepoPath::from_exact);
         ends.chain([self.0.len()])
             .filter_map(part)

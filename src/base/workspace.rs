@@ -107,9 +107,8 @@ impl Manifest {
     #[must_use]
     pub fn is_read(name: &[u8]) -> bool {
         let is = |manifest: Self| {
-            [manifest.name(), manifest.of_package()]
-                .map(str::as_bytes)
-                .contains(&name)
+            let names = [manifest.name(), manifest.of_package()];
+            names.map(str::as_bytes).contains(&name)
         };
         Self::ALL.into_iter().any(is)
     }
@@ -137,10 +136,9 @@ impl WorkspaceQuery {
         let is_named = |manifest: &Manifest| path.name() == manifest.name().as_bytes();
         let manifest = Manifest::ALL.into_iter().find(is_named);
         Some(Self {
-            dir: if manifest.is_some() {
-                path.folder()
-            } else {
-                path
+            dir: match manifest {
+                Some(_) => path.folder(),
+                None => path,
             },
             manifest,
         })
@@ -229,10 +227,8 @@ impl FoundMembers {
             Word::new(text)
         };
         let mut words: Vec<Word> = self.members.iter().map(word).collect();
-        words.extend(
-            self.manifest
-                .map(|file| Word::from(format!("{}//", file.name()))),
-        );
+        let own = |file: Manifest| Word::from(format!("{}//", file.name()));
+        words.extend(self.manifest.map(own));
         if self.manifest.is_some() {
             words.sort();
         }

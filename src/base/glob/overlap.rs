@@ -88,11 +88,8 @@ impl<'i, 'g, T> Near<'i, 'g, T> {
         let mut near = Vec::new();
         for directory in shape.directories() {
             // Those in a directory above, or in this one …
-            let ends = directory
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| **c == b'/')
-                .map(|(at, _)| at + 1);
+            let bytes = directory.iter().enumerate();
+            let ends = bytes.filter(|(_, c)| **c == b'/').map(|(at, _)| at + 1);
             for end in std::iter::once(0).chain(ends) {
                 near.extend(
                     directory

@@ -15,10 +15,9 @@ pub(super) const MAX_ALTERNATIVES: usize = 64;
 /// Reads a glob into its alternatives. Empty ones select nothing and are omitted.
 pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, GlobError> {
     read(text).map_err(|fault| {
-        let help = fault
-            .mended(text)
-            .map(|glob| format!("write `{}`", visible(glob.as_bytes())))
-            .or(fault.help);
+        let mended = fault.mended(text);
+        let help = mended.map(|glob| format!("write `{}`", visible(glob)));
+        let help = help.or(fault.help);
         GlobError {
             message: fault.message,
             span: fault.span,
@@ -104,21 +103,17 @@ struct Open {
 
 fn read(text: &str) -> Result<Vec<Pattern>, SyntaxError> {
     if text.len() > MAX_BYTES {
-        let message = format!(
-            "a glob has at most {MAX_BYTES} bytes, this one has {}",
-            text.len()
-        );
+        let count = text.len();
+        let message = format!("a glob has at most {MAX_BYTES} bytes, this one has {count}");
         return Err(SyntaxError::new(0, text.len(), message).help("split it into several globs"));
     }
     if text.is_empty() {
-        return Err(
-            SyntaxError::new(0, 0, "an empty glob selects nothing").mend(Some("**".to_owned()))
-        );
+        let fault = SyntaxError::new(0, 0, "an empty glob selects nothing");
+        return Err(fault.mend(Some("**".to_owned())));
     }
     if text.starts_with('!') {
-        return Err(
-            SyntaxError::new(0, 1, "a glob cannot begin with `!`").mend(Some(format!("\\{text}")))
-        );
+        let fault = SyntaxError::new(0, 1, "a glob cannot begin with `!`");
+        return Err(fault.mend(Some(format!("\\{text}"))));
     }
     let alternatives = expand(text)?;
     let mut patterns = Vec::with_capacity(alternatives.len());
@@ -126,10 +121,9 @@ fn read(text: &str) -> Result<Vec<Pattern>, SyntaxError> {
         patterns.push(pattern(text, pieces)?);
     }
     if patterns.is_empty() {
-        return Err(
-            SyntaxError::new(0, text.len(), "every alternative of this glob is empty")
-                .mend(Some("**".to_owned())),
-        );
+        let message = "every alternative of this glob is empty";
+        let fault = SyntaxError::new(0, text.len(), message);
+        return Err(fault.mend(Some("**".to_owned())));
     }
     Ok(patterns)
 }
@@ -190,9 +184,10 @@ fn expand(text: &str) -> Result<Alternatives, SyntaxError> {
     }
     match open.last() {
         None => Ok(current),
-        Some(Open { at, .. }) => Err(SyntaxError::new(*at, *at + 1, "`{` is not closed").help(
-            format!("close it with `}}`, or write `{}` for the character", "\\{"),
-        )),
+        Some(Open { at, .. }) => {
+            let help = "close it with `}`, or write `\\{` for the character";
+            Err(SyntaxError::new(*at, *at + 1, "`{` is not closed").help(help))
+        }
     }
 }
 
@@ -223,11 +218,8 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, SyntaxE
         Some(c @ ('*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\')) => Ok(c),
         Some(c) => {
             let shown = visible(c.encode_utf8(&mut [0; 4]).as_bytes());
-            let fault = SyntaxError::new(
-                start,
-                start + 1 + c.len_utf8(),
-                format!("`\\{shown}` is no escape of a glob"),
-            );
+            let message = format!("`\\{shown}` is no escape of a glob");
+            let fault = SyntaxError::new(start, start + 1 + c.len_utf8(), message);
             let help = "`\\` makes one of `* ? [ ] { } ! \\` literal";
             Err(match c {
                 ',' => fault.mend(replaced(text, start, start + 2, "[,]")),
@@ -241,12 +233,11 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, SyntaxE
             }
             .help(help))
         }
-        None => Err(SyntaxError::new(
-            start,
-            start + 1,
-            "a `\\` at the end of a glob escapes nothing",
-        )
-        .mend(replaced(text, start, start + 1, "/"))),
+        None => {
+            let message = "a `\\` at the end of a glob escapes nothing";
+            let fault = SyntaxError::new(start, start + 1, message);
+            Err(fault.mend(replaced(text, start, start + 1, "/")))
+        }
     }
 }
 
@@ -254,9 +245,8 @@ fn escaped(text: &str, start: usize, next: Option<char>) -> Result<char, SyntaxE
 fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
     let unclosed = || {
         let fault = SyntaxError::new(start, start + 1, "`[` is not closed");
-        fault
-            .mend(replaced(text, start, start + 1, "\\["))
-            .help("close it with `]`")
+        let fault = fault.mend(replaced(text, start, start + 1, "\\["));
+        fault.help("close it with `]`")
     };
     let body = text.get(start + 1..).unwrap_or_default();
     let mut chars = body.char_indices().peekable();
@@ -271,12 +261,9 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
                 return Ok((Class { negated, ranges }, at + 1 - start));
             }
             '[' if text.get(at..).is_some_and(is_named_class) => {
-                return Err(SyntaxError::new(
-                    at,
-                    at + 2,
-                    "named classes such as `[:alpha:]` are not known",
-                )
-                .help("write the characters, such as `[A-Za-z]`"));
+                let message = "named classes such as `[:alpha:]` are not known";
+                let fault = SyntaxError::new(at, at + 2, message);
+                return Err(fault.help("write the characters, such as `[A-Za-z]`"));
             }
             '\\' => escaped(text, at, chars.next().map(|(_, c)| c))?,
             c => c,
@@ -300,14 +287,11 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
             let end = chars.peek().map_or(text.len(), |(at, _)| start + 1 + at);
             let range = text.get(at..end).unwrap_or_default();
             let shown = visible(range.as_bytes());
-            let turned = range
-                .split_once('-')
-                .filter(|(first, _)| !first.is_empty())
-                .map(|(first, last)| format!("{last}-{first}"));
+            let ends = range.split_once('-').filter(|(first, _)| !first.is_empty());
+            let turned = ends.map(|(first, last)| format!("{last}-{first}"));
             let mended = turned.and_then(|turned| replaced(text, at, end, &turned));
-            return Err(
-                SyntaxError::new(at, end, format!("the range `{shown}` is empty")).mend(mended),
-            );
+            let fault = SyntaxError::new(at, end, format!("the range `{shown}` is empty"));
+            return Err(fault.mend(mended));
         }
         ranges.push((first, last));
     }
@@ -315,9 +299,8 @@ fn class(text: &str, start: usize) -> Result<(Class, usize), SyntaxError> {
 
 /// Whether a text begins with something like `[:alpha:]`.
 fn is_named_class(text: &str) -> bool {
-    let name = text
-        .strip_prefix("[:")
-        .and_then(|text| text.split_once(":]"));
+    let behind = text.strip_prefix("[:");
+    let name = behind.and_then(|text| text.split_once(":]"));
     name.is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
@@ -355,26 +338,19 @@ fn pattern(text: &str, pieces: &[Piece]) -> Result<Pattern, SyntaxError> {
 /// Makes the fault of a segment without leaves; `offset` is that of the slash after it in `pieces`.
 fn empty_segment(text: &str, pieces: &[Piece], offset: usize) -> SyntaxError {
     let (start, end) = pieces.get(offset).map_or((0, 0), |p| (p.start, p.end));
-    let fault = if offset == 0 {
-        SyntaxError::new(
-            start,
-            end,
-            "a glob begins at the repository's root, without `/`",
-        )
-    } else {
-        SyntaxError::new(start, end, "a segment of this glob is empty")
+    let message = match offset {
+        0 => "a glob begins at the repository's root, without `/`",
+        _ => "a segment of this glob is empty",
     };
+    let fault = SyntaxError::new(start, end, message);
     // `src/{api,}/x` was hardly meant to select nothing in `src`, and removing the slash would
     // select `src/apix`.
-    if text
-        .get(..start)
-        .is_some_and(|before| before.ends_with('}'))
-    {
+    let before = text.get(..start);
+    if before.is_some_and(|before| before.ends_with('}')) {
         return fault.help("an alternative may be empty when its slash stands inside the braces, as in `{api/,}src`");
     }
-    fault
-        .mend(replaced(text, start, end, ""))
-        .help("write it relative to the repository's root")
+    let fault = fault.mend(replaced(text, start, end, ""));
+    fault.help("write it relative to the repository's root")
 }
 
 /// Makes a segment of its leaves, which begin at `offset` in `pieces`.
@@ -387,48 +363,24 @@ fn segment(
     let start = leaves.first().map_or(0, |p| p.start);
     let end = leaves.last().map_or(start, |p| p.end);
     let slash_behind = pieces.get(offset + leaves.len()).map(|p| p.end);
-    match leaves {
-        [
-            Piece {
-                leaf: Leaf::Char('.'),
-                ..
-            },
-        ] => {
+    let few: Vec<&Leaf> = leaves.iter().take(3).map(|p| &p.leaf).collect();
+    match few.as_slice() {
+        [Leaf::Char('.')] => {
             let fault = SyntaxError::new(start, end, "a segment `.` names no file");
             return Err(fault.mend(replaced(text, start, slash_behind.unwrap_or(end), "")));
         }
-        [
-            Piece {
-                leaf: Leaf::Char('.'),
-                ..
-            },
-            Piece {
-                leaf: Leaf::Char('.'),
-                ..
-            },
-        ] => {
+        [Leaf::Char('.'), Leaf::Char('.')] => {
             // Together with the segment before it, which it removes.
             let before = pieces.get(..offset.saturating_sub(1)).unwrap_or_default();
-            let before = before
-                .rsplit(|p| matches!(p.leaf, Leaf::Slash))
-                .next()
-                .and_then(|s| s.first());
+            let mut before = before.rsplit(|p| matches!(p.leaf, Leaf::Slash));
+            let before = before.next().and_then(|s| s.first());
             let mended =
                 before.and_then(|p| replaced(text, p.start, slash_behind.unwrap_or(end), ""));
-            let fault =
-                SyntaxError::new(start, end, "a glob stays in the repository, without `..`");
-            return Err(fault
-                .mend(mended)
-                .help("name the file by its path from the repository's root"));
+            let message = "a glob stays in the repository, without `..`";
+            let fault = SyntaxError::new(start, end, message).mend(mended);
+            return Err(fault.help("name the file by its path from the repository's root"));
         }
-        [
-            Piece {
-                leaf: Leaf::Star, ..
-            },
-            Piece {
-                leaf: Leaf::Star, ..
-            },
-        ] => return Ok(Segment::Any),
+        [Leaf::Star, Leaf::Star] => return Ok(Segment::Any),
         _ => {}
     }
     let mut parts: Vec<Part> = Vec::new();
@@ -439,15 +391,7 @@ fn segment(
                 literal.extend(c.encode_utf8(&mut [0; 4]).bytes());
                 continue;
             }
-            Leaf::Star
-                if matches!(
-                    leaves.get(i + 1),
-                    Some(Piece {
-                        leaf: Leaf::Star,
-                        ..
-                    })
-                ) =>
-            {
+            Leaf::Star if matches!(leaves.get(i + 1).map(|p| &p.leaf), Some(Leaf::Star)) => {
                 return Err(stars_inside(text, leaves, i));
             }
             Leaf::Star => Part::Star,
@@ -472,19 +416,14 @@ fn segment(
 
 /// Makes the error of a segment with `**` and other characters; the stars begin at `first`.
 fn stars_inside(text: &str, leaves: &[Piece], first: usize) -> SyntaxError {
-    let count = leaves
-        .iter()
-        .skip(first)
-        .take_while(|p| matches!(p.leaf, Leaf::Star))
-        .count();
+    let stars = leaves.iter().skip(first);
+    let stars = stars.take_while(|p| matches!(p.leaf, Leaf::Star));
+    let count = stars.count();
     let start = leaves.get(first).map_or(0, |p| p.start);
     let end = leaves.get(first + count - 1).map_or(start, |p| p.end);
     let front = if first > 0 { "*/" } else { "" };
-    let back = if first + count < leaves.len() {
-        "/*"
-    } else {
-        ""
-    };
+    let is_last = first + count >= leaves.len();
+    let back = if is_last { "" } else { "/*" };
     let mended = replaced(text, start, end, &format!("{front}**{back}"));
     let fault = SyntaxError::new(
         start,
