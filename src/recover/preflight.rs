@@ -43,12 +43,9 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
         let failures = failures(&plan, facts, consulted);
         let failed: BTreeSet<&str> = failures.iter().map(|f| f.step.as_str()).collect();
         // Whether it may be dropped depends on the base revision.
-        let questions = plan
-            .steps
-            .iter()
-            .filter(|s| failed.contains(s.id.as_str()))
-            .flat_map(failure::questions);
-        consulted.extend(questions);
+        let steps = plan.steps.iter();
+        let failed = steps.filter(|s| failed.contains(s.id.as_str()));
+        consulted.extend(failed.flat_map(failure::questions));
         if !rewrite::has_room(&plan, &rewrites) {
             break;
         }
@@ -84,43 +81,33 @@ pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
 }
 
 fn failures(plan: &Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> Vec<Failure> {
-    plan.numbered_steps()
-        .filter_map(|(i, step)| certain(plan, i, step, facts, consulted))
-        .collect()
+    let steps = plan.numbered_steps();
+    let certain = steps.filter_map(|(i, step)| certain(plan, i, step, facts, consulted));
+    certain.collect()
 }
 
 /// Records in the plan the facts that its repair depended on.
 fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Plan {
-    let known: BTreeMap<&Question, &FactAnswer> = plan
-        .facts
-        .iter()
-        .map(|f| (&f.question, &f.answer))
-        .collect();
-    let answered = consulted
-        .iter()
-        .filter_map(|question| Some((question, facts.get(question)?)));
-    let new: Vec<(Question, FactAnswer)> = answered
-        .filter(|(question, answer)| known.get(question) != Some(answer))
-        .map(|(question, answer)| (question.clone(), answer.clone()))
-        .collect();
+    let known = plan.facts.iter().map(|f| (&f.question, &f.answer));
+    let known: BTreeMap<&Question, &FactAnswer> = known.collect();
+    let answered = consulted.iter();
+    let answered = answered.filter_map(|question| Some((question, facts.get(question)?)));
+    let new = answered.filter(|(question, answer)| known.get(question) != Some(answer));
+    let new = new.map(|(question, answer)| (question.clone(), answer.clone()));
+    let new: Vec<(Question, FactAnswer)> = new.collect();
     if new.is_empty() {
         // Nothing that its digest covers has changed.
         return plan;
     }
-    let mut all: BTreeMap<Question, FactAnswer> = plan
-        .facts
-        .into_iter()
-        .map(|f| (f.question, f.answer))
-        .collect();
-    all.extend(new);
-    plan.facts = all
-        .into_iter()
+    let all = plan.facts.into_iter().map(|f| (f.question, f.answer));
+    let all: BTreeMap<Question, FactAnswer> = all.chain(new).collect();
+    let facts = all.into_iter();
+    plan.facts = facts
         .map(|(question, answer)| Fact { answer, question })
         .collect();
-    if plan.digest.is_some() {
-        digest::seal(plan)
-    } else {
-        plan
+    match plan.digest {
+        Some(_) => digest::seal(plan),
+        None => plan,
     }
 }
 
@@ -153,7 +140,7 @@ fn needed_of(step: &Step, facts: &Facts) -> BTreeSet<Question> {
     let Some(asked) = requested_names(step).filter(is_certain) else {
         return BTreeSet::new();
     };
-    let Some([now, _]) = asked.questions() else {
+    let Some(now) = asked.now() else {
         return BTreeSet::new();
     };
     if facts.get(&now).is_none() {
@@ -184,11 +171,9 @@ fn sources(asked: &RequestedNames, goal: &str) -> Vec<Question> {
     let Some(dir) = &asked.dir else {
         return Vec::new();
     };
-    IMPLICIT
-        .iter()
-        .filter_map(|s| dir.join(format!("{goal}{s}").as_bytes()).ok())
-        .map(Question::Exists)
-        .collect()
+    let files = IMPLICIT.iter().map(|suffix| format!("{goal}{suffix}"));
+    let paths = files.filter_map(|file| dir.join(file.as_bytes()).ok());
+    paths.map(Question::Exists).collect()
 }
 
 /// Returns the failure that this step will have, if that is certain. Records which facts were read.
@@ -206,15 +191,11 @@ fn certain(
         evidence,
     };
     if let Some(evidence) = unsupported_words(step) {
-        return Some(failure(
-            FailureCode::UnsupportedFormat,
-            "unsupported-command",
-            evidence,
-        ));
+        let code = FailureCode::UnsupportedFormat;
+        return Some(failure(code, "unsupported-command", evidence));
     }
     let asked = requested_names(step).filter(is_certain)?;
-    let [now, _] = asked.questions()?;
-    consulted.insert(now);
+    consulted.insert(asked.now()?);
     let missing = asked.undeclared(facts);
     let name = missing.iter().find(|name| {
         asked.kind == AskedKind::Script || cannot_be_made(&asked, name, facts, consulted)
@@ -244,13 +225,12 @@ fn cannot_be_made(
     consulted: &mut BTreeSet<Question>,
 ) -> bool {
     // A rule for `lint.o` is also one for `lint`.
-    let Some([now, _]) = asked.questions() else {
+    let Some(now) = asked.now() else {
         return false;
     };
-    if IMPLICIT
-        .iter()
-        .any(|suffix| facts.holds(&now, format!("{goal}{suffix}").as_bytes()) != Certainty::No)
-    {
+    let may_be = |name: String| facts.holds(&now, name.as_bytes()) != Certainty::No;
+    let mut names = IMPLICIT.iter().map(|suffix| format!("{goal}{suffix}"));
+    if names.any(may_be) {
         return false;
     }
     sources(asked, goal).into_iter().all(|question| {
@@ -268,9 +248,8 @@ fn stays_as_it_is(
     consulted: &mut BTreeSet<Question>,
 ) -> bool {
     let produced = |path: &RepoPath| {
-        plan.steps
-            .iter()
-            .any(|s| s.produces.iter().any(|glob| glob.matches(path)))
+        let mut products = plan.steps.iter().flat_map(|s| &s.produces);
+        products.any(|glob| glob.matches(path))
     };
     let paths = asked.paths();
     let tracked = paths.iter().any(|path| {

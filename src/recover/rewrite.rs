@@ -38,10 +38,8 @@ const MOST_LISTED: usize = 3_000_000;
 
 /// Whether one more rewrite is possible, in addition to these.
 pub(super) fn has_room(plan: &Plan, rewrites: &[Rewrite]) -> bool {
-    let listed: usize = rewrites
-        .iter()
-        .map(|r| r.previous_commands.len() + r.next_commands.len())
-        .sum();
+    let listed = |r: &Rewrite| r.previous_commands.len() + r.next_commands.len();
+    let listed: usize = rewrites.iter().map(listed).sum();
     listed.saturating_add(2 * plan.steps.len()) <= MOST_LISTED
 }
 
@@ -68,13 +66,9 @@ pub struct Measure {
 /// Measures a plan.
 #[must_use]
 pub fn measure(plan: &Plan) -> Measure {
+    let unsupported = plan.steps.iter().filter_map(|s| s.unsupported.as_ref());
     Measure {
-        unsupported: plan
-            .steps
-            .iter()
-            .filter_map(|s| s.unsupported.as_ref())
-            .map(weight)
-            .sum(),
+        unsupported: unsupported.map(weight).sum(),
         steps: plan.steps.len(),
         misplaced: sequence::pairs(plan),
     }

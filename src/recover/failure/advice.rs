@@ -23,9 +23,9 @@ const LONGEST: usize = 60;
 /// on: which of the possible files there is.
 #[must_use]
 pub fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
-    asked(step, code)
-        .map(|asked| asked.paths().into_iter().map(Question::Exists).collect())
-        .unwrap_or_default()
+    let paths = asked(step, code).map(|asked| asked.paths());
+    let paths = paths.into_iter().flatten();
+    paths.map(Question::Exists).collect()
 }
 
 /// Returns advice about the names that a failed step's command requests, if they are the cause: the
@@ -48,7 +48,7 @@ fn asked(step: &Step, code: FailureCode) -> Option<RequestedNames> {
 
 /// The names that the command requests and the file does not declare.
 fn undeclared(asked: &RequestedNames, facts: &Facts) -> Option<String> {
-    let [now, _] = asked.questions()?;
+    let now = asked.now()?;
     let declared: Vec<&str> = match facts.get(&now) {
         Some(FactAnswer::List(list)) => list.iter().filter_map(|w| plain(w.as_str()?)).collect(),
         _ => Vec::new(),
@@ -69,11 +69,8 @@ fn undeclared(asked: &RequestedNames, facts: &Facts) -> Option<String> {
     if declared.is_empty() {
         return Some(format!("{text}; {end}"));
     }
-    let some: Vec<String> = declared
-        .iter()
-        .take(SAID)
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let some = declared.iter().take(SAID);
+    let some: Vec<String> = some.map(|name| format!("`{name}`")).collect();
     let more = and_more(declared.len().saturating_sub(some.len()));
     Some(format!("{text}; it has {}{more}; {end}", some.join(", ")))
 }

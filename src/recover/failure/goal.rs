@@ -1,7 +1,7 @@
 //! Recognises a goal that does not exist: make, ninja, just.
 
 use super::invocation::{Layer, Role, Tool};
-use super::requested::asked_of;
+use super::requested::asked_now;
 use super::scene::Scene;
 use super::table::EvidenceStream;
 use vplan_plan::facts::{Certainty, FactAnswer};
@@ -18,10 +18,8 @@ pub(super) fn means_something_else(scene: &Scene<'_>, layer: &Layer) -> bool {
 /// Whether make's last line reports a failed recipe, whatever the recipe printed: `make: ***
 /// [Makefile:2: lint] Error 1`.
 fn recipe_failed(scene: &Scene<'_>, layer: &Layer) -> bool {
-    layer.tool == Tool::Make
-        && scene
-            .line_of_layer(layer, EvidenceStream::Stderr, &["{self}: *** [{any}"])
-            .is_some()
+    let failed = || scene.line_of_layer(layer, EvidenceStream::Stderr, &["{self}: *** [{any}"]);
+    layer.tool == Tool::Make && failed().is_some()
 }
 
 /// Whether the exit code is not 2, with which GNU make exits on any error (its manual, "Running
@@ -31,21 +29,15 @@ fn wrong_exit(scene: &Scene<'_>, layer: &Layer) -> bool {
 }
 
 fn all_declared(scene: &Scene<'_>, layer: &Layer) -> bool {
-    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
+    let Some(now) = asked_now(layer) else {
         return false;
     };
-    !layer.asked.is_empty()
-        && layer
-            .asked
-            .iter()
-            .all(|goal| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes)
+    let is_declared = |goal: &String| scene.facts.holds(&now, goal.as_bytes()) == Certainty::Yes;
+    !layer.asked.is_empty() && layer.asked.iter().all(is_declared)
 }
 
 /// Whether the repository certainly has no makefile where this layer searches for one.
 pub(super) fn has_no_makefile(scene: &Scene<'_>, layer: &Layer) -> bool {
-    let Some([now, _]) = asked_of(layer.clone()).and_then(|asked| asked.questions()) else {
-        return false;
-    };
-    layer.tool == Tool::Make
-        && matches!(scene.facts.get(&now), Some(FactAnswer::Word(Certainty::No)))
+    let answer = asked_now(layer).and_then(|now| scene.facts.get(&now));
+    layer.tool == Tool::Make && matches!(answer, Some(FactAnswer::Word(Certainty::No)))
 }

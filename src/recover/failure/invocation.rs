@@ -10,15 +10,13 @@ pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
     let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
     let mut layers = layers(&words, Some(&step.dir));
     if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
-        layers
-            .iter_mut()
-            .filter(|l| l.tool == Tool::Make)
-            .for_each(|l| l.lenient = true);
+        let makes = layers.iter_mut().filter(|l| l.tool == Tool::Make);
+        makes.for_each(|l| l.lenient = true);
     }
     layers
 }
 
-fn lossy(word: &Word) -> String {
+pub(super) fn lossy(word: &Word) -> String {
     String::from_utf8_lossy(word.as_bytes()).into_owned()
 }
 
@@ -29,26 +27,23 @@ const STEERING: [&str; 4] = ["MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS", "VPATH"];
 /// from the caller's environment.
 fn is_steered(step: &Step) -> bool {
     let sets = |word: &Word| {
-        let word = String::from_utf8_lossy(word.as_bytes()).into_owned();
-        STEERING
-            .iter()
-            .any(|name| word.contains(&format!("{name}=")) || word.contains(&format!("{name}:=")))
+        let word = lossy(word);
+        let sets = |name: &str| {
+            ["=", ":="]
+                .iter()
+                .any(|sign| word.contains(&[name, sign].concat()))
+        };
+        STEERING.into_iter().any(sets)
     };
     let passes = |wanted: &String| {
-        let (begin, any) = wanted
-            .split_once('*')
-            .map_or((wanted.as_str(), false), |(begin, _)| (begin, true));
-        STEERING.iter().any(|name| {
-            if any {
-                name.starts_with(begin)
-            } else {
-                *name == begin
-            }
-        })
+        let mut names = STEERING.iter();
+        match wanted.split_once('*') {
+            Some((begin, _)) => names.any(|name| name.starts_with(begin)),
+            None => names.any(|name| name == wanted),
+        }
     };
-    step.env
-        .keys()
-        .any(|name| STEERING.contains(&name.as_str()))
+    let mut own = step.env.keys();
+    own.any(|name| STEERING.contains(&name.as_str()))
         || step.argv.iter().flatten().any(sets)
         || step.pass_env.iter().any(passes)
 }

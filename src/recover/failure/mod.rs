@@ -79,10 +79,9 @@ pub(super) fn unsupported_words(step: &Step) -> Option<String> {
         Builtin, Comment, Empty, Expansion, Operator, Program, Quote,
     };
     let unsupported = step.unsupported.as_ref()?;
-    let text = shown(if unsupported.text.is_empty() {
-        &step.command
-    } else {
-        &unsupported.text
+    let text = shown(match unsupported.text.as_str() {
+        "" => &step.command,
+        text => text,
     });
     Some(match unsupported.reason {
         Operator | Expansion | Builtin => format!("`{text}` needs a shell"),
@@ -98,10 +97,8 @@ fn timed_out(scene: &Scene<'_>) -> Option<String> {
     if scene.evidence.timed_out {
         return Some(format!("time limit of {} ms", scene.step.timeout_ms));
     }
-    let wrapper = scene
-        .layers
-        .iter()
-        .any(|l| l.tool == Tool::Wrapper && matches!(l.program.as_str(), "timeout" | "gtimeout"));
+    let mut wrappers = scene.layers.iter().filter(|l| l.tool == Tool::Wrapper);
+    let wrapper = wrappers.any(|l| matches!(l.program.as_str(), "timeout" | "gtimeout"));
     (wrapper && scene.exited(124)).then(|| "exit 124 of timeout".to_owned())
 }
 
@@ -158,11 +155,8 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
 /// them before [`classify`] and [`crate::recover`].
 #[must_use]
 pub fn questions(step: &Step) -> BTreeSet<Question> {
-    requested_names(step)
-        .and_then(|asked| asked.questions())
-        .into_iter()
-        .flatten()
-        .collect()
+    let questions = requested_names(step).and_then(|asked| asked.questions());
+    questions.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

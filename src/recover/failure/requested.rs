@@ -42,27 +42,29 @@ impl RequestedNames {
             AskedKind::Script => Some([Question::Scripts(dir.clone()), Question::BaseScripts(dir)]),
             AskedKind::MakeGoal if self.given => {
                 let file = dir.join(self.files.first()?.as_bytes()).ok()?;
-                Some([
-                    Question::MakefileTargets(file.clone()),
-                    Question::BaseMakefileTargets(file),
-                ])
+                let base = Question::BaseMakefileTargets(file.clone());
+                Some([Question::MakefileTargets(file), base])
             }
-            AskedKind::MakeGoal => Some([
-                Question::MakeTargets(dir.clone()),
-                Question::BaseMakeTargets(dir),
-            ]),
+            AskedKind::MakeGoal => {
+                let base = Question::BaseMakeTargets(dir.clone());
+                Some([Question::MakeTargets(dir), base])
+            }
             AskedKind::OtherGoal => None,
         }
+    }
+
+    /// Returns the first of the questions, about what is declared now.
+    pub(crate) fn now(&self) -> Option<Question> {
+        self.questions().map(|[now, _]| now)
     }
 
     /// Returns the names that the repository certainly does not declare, in a file that certainly
     /// exists.
     #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
-        let Some([now, _]) = self.questions() else {
-            return Vec::new();
-        };
-        let Some(FactAnswer::List(_)) = facts.get(&now) else {
+        let now = self.now();
+        let now = now.filter(|now| matches!(facts.get(now), Some(FactAnswer::List(_))));
+        let Some(now) = now else {
             return Vec::new();
         };
         let missing = |name: &&String| facts.holds(&now, name.as_bytes()) == Certainty::No;
@@ -72,13 +74,9 @@ impl RequestedNames {
     /// Returns the possible paths of the declaring file, in the tool's order.
     #[must_use]
     pub fn paths(&self) -> Vec<RepoPath> {
-        let Some(dir) = &self.dir else {
-            return Vec::new();
-        };
-        self.files
-            .iter()
-            .filter_map(|file| dir.join(file.as_bytes()).ok())
-            .collect()
+        let dirs = self.dir.iter();
+        let paths = dirs.flat_map(|dir| self.files.iter().map(|file| dir.join(file.as_bytes())));
+        paths.filter_map(Result::ok).collect()
     }
 }
 
@@ -88,17 +86,18 @@ pub fn requested_names(step: &Step) -> Option<RequestedNames> {
     layers_of(step).into_iter().find_map(asked_of)
 }
 
+/// Returns the question about what is declared now of the kind that a layer asks for.
+pub(super) fn asked_now(layer: &Layer) -> Option<Question> {
+    asked_of(layer.clone())?.now()
+}
+
+const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
 pub(super) fn asked_of(layer: Layer) -> Option<RequestedNames> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
         (Role::Script, _) => (AskedKind::Script, &["package.json"]),
-        (Role::Goals, Tool::Make) if !layer.lenient => (
-            AskedKind::MakeGoal,
-            &["GNUmakefile", "makefile", "Makefile"],
-        ),
-        (Role::Goals, Tool::Make) => (
-            AskedKind::OtherGoal,
-            &["GNUmakefile", "makefile", "Makefile"],
-        ),
+        (Role::Goals, Tool::Make) if layer.lenient => (AskedKind::OtherGoal, MAKEFILES),
+        (Role::Goals, Tool::Make) => (AskedKind::MakeGoal, MAKEFILES),
         (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
         (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
         _ => return None,

@@ -44,18 +44,16 @@ impl<'a> Scene<'a> {
             Some(body) => layers.extend(invocation::layers_of_body(body)),
             None => {
                 // A runner that is silent, or never prints its command: the body may be any tool.
-                let silent: Vec<Layer> = layers
-                    .iter()
-                    .filter(|l| l.role == Role::Script)
-                    .map(|l| Layer {
-                        tool: Tool::SilentScript,
-                        role: Role::Plain,
-                        asked: Vec::new(),
-                        echoed: true,
-                        ..l.clone()
-                    })
-                    .collect();
-                layers.extend(silent);
+                let silent = |layer: &Layer| Layer {
+                    tool: Tool::SilentScript,
+                    role: Role::Plain,
+                    asked: Vec::new(),
+                    echoed: true,
+                    ..layer.clone()
+                };
+                let scripts = layers.iter().filter(|l| l.role == Role::Script);
+                let scripts: Vec<Layer> = scripts.map(silent).collect();
+                layers.extend(scripts);
             }
         }
         Self {
@@ -102,17 +100,13 @@ impl<'a> Scene<'a> {
         templates: &[&str],
         names: Names<'_>,
     ) -> Option<String> {
-        let out = if place == EvidenceStream::Either {
-            self.out.as_slice()
-        } else {
-            &[]
+        let out = self.out.iter().filter(|_| place == EvidenceStream::Either);
+        let mut lines = self.err.iter().chain(out);
+        let is_it = |line: &&Line| {
+            let mut templates = templates.iter();
+            line.indent <= DEEPEST_INDENT && templates.any(|t| reads_as(&line.text, t, names))
         };
-        self.err
-            .iter()
-            .chain(out)
-            .filter(|line| line.indent <= DEEPEST_INDENT)
-            .find(|line| templates.iter().any(|t| reads_as(&line.text, t, names)))
-            .map(|line| shown(&line.text))
+        lines.find(is_it).map(|line| shown(&line.text))
     }
 
     /// Like [`Scene::line`], for the names of a layer.
@@ -122,14 +116,8 @@ impl<'a> Scene<'a> {
         place: EvidenceStream,
         templates: &[&str],
     ) -> Option<String> {
-        self.line(
-            place,
-            templates,
-            Names {
-                asked: &layer.asked,
-                program: &layer.program,
-            },
-        )
+        let (asked, program) = (&layer.asked, &layer.program);
+        self.line(place, templates, Names { asked, program })
     }
 }
 
@@ -146,16 +134,14 @@ fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
         Tool::Npm | Tool::Pnpm => out.iter().zip(out.iter().skip(1)).find_map(|(head, body)| {
             let head = head.text.strip_prefix("> ").filter(|_| head.indent == 0)?;
             let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
-            head.split(' ')
-                .any(|word| word == name)
-                .then(|| body.to_owned())
+            let mut words = head.split(' ');
+            words.any(|word| word == name).then(|| body.to_owned())
         }),
         // yarn run v1.22.22
         // $ vitest run
         Tool::Yarn => {
-            let begun = out
-                .iter()
-                .skip_while(|line| !line.text.starts_with("yarn run v1."));
+            let is_before = |line: &&Line| !line.text.starts_with("yarn run v1.");
+            let begun = out.iter().skip_while(is_before);
             begun.skip(1).find_map(dollar)
         }
         Tool::Bun => err.iter().chain(out).find_map(dollar),
@@ -164,8 +150,6 @@ fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
 }
 
 fn dollar(line: &Line) -> Option<String> {
-    line.text
-        .strip_prefix("$ ")
-        .filter(|_| line.indent == 0)
-        .map(str::to_owned)
+    let text = line.text.strip_prefix("$ ").filter(|_| line.indent == 0);
+    text.map(str::to_owned)
 }

@@ -1,7 +1,7 @@
 //! Recognises a package script that does not exist: npm, pnpm, yarn 1 and berry, bun, `node --run`.
 
 use super::invocation::{Layer, Role};
-use super::requested::asked_of;
+use super::requested::{asked_now, asked_of};
 use super::scene::{Scene, shown};
 use vplan_plan::facts::Certainty;
 
@@ -14,9 +14,8 @@ pub(super) fn exists(scene: &Scene<'_>, layer: &Layer) -> bool {
 }
 
 fn declared(scene: &Scene<'_>, layer: &Layer) -> Certainty {
-    let question = asked_of(layer.clone()).and_then(|asked| asked.questions());
-    match (question, layer.asked.first()) {
-        (Some([now, _]), Some(name)) => scene.facts.holds(&now, name.as_bytes()),
+    match (asked_now(layer), layer.asked.first()) {
+        (Some(now), Some(name)) => scene.facts.holds(&now, name.as_bytes()),
         _ => Certainty::Unknown,
     }
 }
@@ -25,16 +24,9 @@ pub(super) fn not_declared(scene: &Scene<'_>) -> Option<String> {
     if !scene.ended_badly() || scene.evidence.exit.is_none() || scene.body.is_some() {
         return None;
     }
-    let layer = scene
-        .layers
-        .iter()
-        .find(|l| l.role == Role::Script && !l.lenient)?;
-    let missing = asked_of(layer.clone())?
-        .undeclared(scene.facts)
-        .into_iter()
-        .next()?;
-    Some(format!(
-        "package.json declares no script `{}`",
-        shown(&missing)
-    ))
+    let mut layers = scene.layers.iter();
+    let layer = layers.find(|l| l.role == Role::Script && !l.lenient)?;
+    let missing = asked_of(layer.clone())?.undeclared(scene.facts);
+    let missing = shown(missing.first()?);
+    Some(format!("package.json declares no script `{missing}`"))
 }

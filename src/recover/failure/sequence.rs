@@ -3,7 +3,7 @@
 //! The statements of a contract (`produces`, `cleans`) decide if there are any; otherwise the
 //! command itself.
 
-use super::invocation::{Layer, Role, Tool, layers_of};
+use super::invocation::{Layer, Role, Tool, layers_of, lossy};
 use super::scene::{Scene, shown};
 use super::table::row_has;
 use vplan_base::glob::Glob;
@@ -78,9 +78,9 @@ pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
     let end = steps().find(|(i, s)| index <= *i && is(s, Part::Producer));
     let end = end.map_or(plan.steps.len(), |(i, _)| i.position());
     let since_first = |end| steps().take(end).skip(first.position());
-    let checks: Vec<(StepIndex, RepoPath)> = since_first(end)
-        .filter_map(|(i, step)| Some((i, checked_path(step)?)))
-        .collect();
+    let checks = since_first(end);
+    let checks = checks.filter_map(|(i, step)| Some((i, checked_path(step)?)));
+    let checks: Vec<(StepIndex, RepoPath)> = checks.collect();
     let (last, _) = checks.last()?;
     let removes_for_a_check = |i: StepIndex, step: &Step| {
         let mut later = checks.iter().filter(|(check, _)| *check > i);
@@ -97,24 +97,17 @@ pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
 /// Counts the pairs of a cleanup and a later check for a file that it removes.
 #[must_use]
 pub fn pairs(plan: &Plan) -> usize {
-    let checks = plan
-        .steps
-        .iter()
-        .enumerate()
-        .filter_map(|(i, step)| Some((i, checked_path(step)?)));
-    checks
-        .map(|(i, path)| {
-            plan.steps
-                .iter()
-                .take(i)
-                .filter(|s| part(s, &path) == Part::Cleanup)
-                .count()
-        })
-        .sum()
+    let steps = plan.steps.iter().enumerate();
+    let checks = steps.filter_map(|(i, step)| Some((i, checked_path(step)?)));
+    let cleanups = |(i, path): (usize, RepoPath)| {
+        let before = plan.steps.iter().take(i);
+        before.filter(|s| part(s, &path) == Part::Cleanup).count()
+    };
+    checks.map(cleanups).sum()
 }
 
 /// Whether a plan is only a list of explicit commands: a producer may have run before it.
-fn is_bare(plan: &Plan) -> bool {
+pub(crate) fn is_bare(plan: &Plan) -> bool {
     plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
 }
 
@@ -139,9 +132,8 @@ pub(crate) fn checked_path(step: &Step) -> Option<RepoPath> {
 
 fn likely_generated(path: &RepoPath) -> bool {
     path.segments().any(|segment| {
-        GENERATED
-            .iter()
-            .any(|name| segment.eq_ignore_ascii_case(name.as_bytes()))
+        let mut names = GENERATED.iter();
+        names.any(|name| segment.eq_ignore_ascii_case(name.as_bytes()))
     })
 }
 
@@ -168,27 +160,20 @@ fn by_command(step: &Step, path: &RepoPath) -> Part {
         Kind::Lint | Kind::Test | Kind::File | Kind::Judge => return Part::Bystander,
         Kind::Run | Kind::Shell => {}
     }
-    let words: Vec<String> = step
-        .argv
-        .iter()
-        .flatten()
-        .map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned())
-        .collect();
+    let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
     let layers = layers_of(step);
     // The innermost tool does the work.
-    let Some(layer) = layers
-        .iter()
-        .find(|l| matches!(l.role, Role::Script | Role::Goals))
-        .or(layers.last())
-    else {
+    let mut asking = layers.iter();
+    let asking = asking.find(|l| matches!(l.role, Role::Script | Role::Goals));
+    let Some(layer) = asking.or(layers.last()) else {
         return Part::Producer;
     };
     match (layer.role, layer.tool) {
         (Role::Goals, _) => goals(layer),
-        (Role::Script, _) => layer
-            .asked
-            .first()
-            .map_or(Part::Producer, |name| by_name(name, "script-bystanders")),
+        (Role::Script, _) => {
+            let name = layer.asked.first();
+            name.map_or(Part::Producer, |name| by_name(name, "script-bystanders"))
+        }
         (Role::Subcommand, Tool::Cargo) => match layer.asked.first().map(String::as_str) {
             Some("clean") => Part::Cleanup,
             Some("fmt" | "deny" | "audit") => Part::Bystander,
@@ -255,10 +240,8 @@ fn by_name(name: &str, bystanders: &str) -> Part {
 
 fn by_program(step: &Step, layer: &Layer, words: &[String], path: &RepoPath) -> Part {
     // After wrappers: everything from the program on.
-    let at = words
-        .iter()
-        .position(|w| w.rsplit('/').next() == Some(layer.program.as_str()))
-        .map_or(words.len(), |i| i + 1);
+    let is_it = |word: &String| word.rsplit('/').next() == Some(layer.program.as_str());
+    let at = words.iter().position(is_it).map_or(words.len(), |i| i + 1);
     let rest = words.get(at..).unwrap_or_default();
     match layer.program.as_str() {
         "rm" if removes(step, rest, path) => Part::Cleanup,

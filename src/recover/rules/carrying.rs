@@ -6,22 +6,20 @@
 
 use super::rule::Case;
 use crate::change::{Change, replace_predecessor};
+use crate::failure::sequence::is_bare;
 use crate::obstacle::Obstacle;
 use vplan_base::carried::Carried;
 use vplan_base::command::{Env, Link, Unsupported, to_text};
 use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
-use vplan_plan::{Origin, Plan, Step};
+use vplan_plan::{Origin, Step};
 
 /// Removes the step and gives each step after it the directory and the variables. `None` if it is
 /// another kind of step, nothing comes after it, or its effect needs a shell.
 pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
-    let behind = case
-        .plan
-        .steps
-        .get(case.index.position() + 1..)
-        .filter(|steps| !steps.is_empty())?;
-    if !is_list(case.plan) || !is_carried(case.step) {
+    let behind = case.plan.steps.get(case.index.position() + 1..);
+    let behind = behind.filter(|steps| !steps.is_empty())?;
+    if !is_bare(case.plan) || !is_carried(case.step) {
         return None;
     }
     let mut carried = Carried {
@@ -36,34 +34,21 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
 /// carried.
 pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<Obstacle> {
     let moves = |step: &Step| {
-        let chain = step.unsupported.iter().flat_map(|u| &u.chain);
-        step.origin == Origin::Explicit
-            && chain
-                .into_iter()
-                .any(|l| matches!(l, Link::ChangeDirectory { .. }))
+        let mut chain = step.unsupported.iter().flat_map(|u| &u.chain);
+        step.origin == Origin::Explicit && chain.any(|l| matches!(l, Link::ChangeDirectory { .. }))
     };
     if !moves(case.step) {
         return None;
     }
     let waits = |step: &&Step| is_carried(step) && moves(step);
-    let waiting = case
-        .plan
-        .steps
-        .iter()
-        .take(case.index.position())
-        .find(waits)?;
+    let mut before = case.plan.steps.iter().take(case.index.position());
+    let waiting = before.find(waits)?;
     Some(Obstacle::CarriedFirst(waiting.id.clone()))
 }
 
-/// Whether the plan is only a list of commands.
-fn is_list(plan: &Plan) -> bool {
-    plan.contract.is_none() && plan.steps.iter().all(|s| s.origin == Origin::Explicit)
-}
-
 fn is_carried(step: &Step) -> bool {
-    step.unsupported
-        .as_ref()
-        .is_some_and(Unsupported::is_carried)
+    let unsupported = step.unsupported.as_ref();
+    unsupported.is_some_and(Unsupported::is_carried)
 }
 
 fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, Obstacle> {
@@ -108,10 +93,9 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, O
 
 /// Returns the directory of a step after a move from one directory to another.
 fn moved(step: &Step, from: &RepoPath, to: &RepoPath) -> Result<RepoPath, Obstacle> {
-    let inner = if step.dir == *from {
-        Some(to.clone())
-    } else {
-        step.dir.below(from).and_then(|d| to.join(d).ok())
+    let inner = match step.dir == *from {
+        true => Some(to.clone()),
+        false => step.dir.below(from).and_then(|d| to.join(d).ok()),
     };
     inner.ok_or_else(|| Obstacle::OtherDirectory(step.id.clone()))
 }
@@ -128,9 +112,7 @@ fn with(step: Step, carried: &Env) -> Result<Step, Obstacle> {
         (None, Some(u)) if !u.chain.is_empty() => {
             format!("export {} && {}", to_text(carried, &[]), step.command)
         }
-        _ => {
-            return Err(Obstacle::NeedsShell(step.id));
-        }
+        _ => return Err(Obstacle::NeedsShell(step.id)),
     };
     Ok(Step {
         command,

@@ -92,10 +92,8 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
             }),
         }
     }
-    parts
-        .iter()
-        .any(|part| part.argv.is_some())
-        .then_some(parts)
+    let any = parts.iter().any(|part| part.argv.is_some());
+    any.then_some(parts)
 }
 
 /// Replaces the step by the parts. A single one keeps its id. Several get `id-1`, `id-2` and so on.
@@ -125,12 +123,8 @@ fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
         let mut order = case.plan.positions();
         order.insert(&last, case.index);
         for step in &mut steps {
-            replace_predecessor(
-                step,
-                &case.step.id,
-                [std::slice::from_ref(&last), &[]],
-                &order,
-            );
+            let ids = [std::slice::from_ref(&last), &[]];
+            replace_predecessor(step, &case.step.id, ids, &order);
         }
     }
     Change {
@@ -143,10 +137,8 @@ fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
 /// failures, which would else be taken for failures of the new steps.
 fn taken_ids(case: &Case<'_>) -> BTreeSet<String> {
     let plan = case.plan;
-    let steps = plan
-        .steps
-        .iter()
-        .flat_map(|s| [s.id.clone(), s.check().to_owned()]);
+    let steps = plan.steps.iter();
+    let steps = steps.flat_map(|s| [s.id.clone(), s.check().to_owned()]);
     let gone = plan.rewrites.iter().flat_map(|r| r.dropped.clone());
     let omitted = plan.omitted.iter().map(|o| o.id.clone());
     let failed = case.failures.iter().map(|f| f.step.clone());

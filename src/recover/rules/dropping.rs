@@ -66,20 +66,14 @@ fn drop(case: &Case<'_>) -> Result<Change, Obstacle> {
 fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
-    let steps = case
-        .failures
-        .iter()
-        .filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
+    let steps = case.failures.iter();
+    let steps = steps.filter_map(|failure| Some((by_id.get(failure.step.as_str())?, failure)));
     let droppable = steps.filter(|(step, failure)| is_droppable(case, step, failure));
     let mut gone: BTreeSet<&str> = droppable.map(|(step, _)| step.id.as_str()).collect();
     loop {
         let stays = |step: &&Step| !gone.contains(step.id.as_str());
-        let needed: BTreeSet<&str> = plan
-            .steps
-            .iter()
-            .filter(stays)
-            .flat_map(|s| s.needs.iter().map(String::as_str))
-            .collect();
+        let needed = plan.steps.iter().filter(stays).flat_map(|s| &s.needs);
+        let needed: BTreeSet<&str> = needed.map(String::as_str).collect();
         let before = gone.len();
         gone.retain(|id| !needed.contains(id));
         if gone.len() == before {
@@ -131,12 +125,8 @@ fn changed_declaration(plan: &Plan, asked: &RequestedNames) -> Option<Obstacle> 
                 known.contains(path)
             }
     };
-    let file = plan
-        .request
-        .changed
-        .files()
-        .iter()
-        .find(|file| declares(&file.path))?;
+    let mut changed = plan.request.changed.files().iter();
+    let file = changed.find(|file| declares(&file.path))?;
     Some(Obstacle::DeclarationChanged(file.path.clone()))
 }
 
@@ -156,11 +146,8 @@ fn declared_before(asked: &RequestedNames, facts: &Facts) -> Option<Obstacle> {
 }
 
 fn still_declared(asked: &RequestedNames, facts: &Facts, name: &str) -> bool {
-    let [now, _] = match asked.questions() {
-        Some(questions) => questions,
-        None => return false,
-    };
-    asked.names.len() > 1 && facts.holds(&now, name.as_bytes()) == Certainty::Yes
+    let now = asked.now().filter(|_| asked.names.len() > 1);
+    now.is_some_and(|now| facts.holds(&now, name.as_bytes()) == Certainty::Yes)
 }
 
 /// Files that determine which tests a runner runs.
@@ -194,10 +181,8 @@ fn changed_tests(plan: &Plan, step: &Step) -> Option<Obstacle> {
 
 fn is_test(path: &RepoPath, name: &str) -> bool {
     let folder = |segment: &[u8]| {
-        matches!(
-            segment,
-            b"test" | b"tests" | b"__tests__" | b"spec" | b"specs" | b"e2e"
-        )
+        const FOLDERS: [&[u8]; 6] = [b"test", b"tests", b"__tests__", b"spec", b"specs", b"e2e"];
+        FOLDERS.contains(&segment)
     };
     let stem = name.split('.').next().unwrap_or(name);
     path.segments().any(folder)

@@ -77,10 +77,8 @@ fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, Obstacle> {
 /// Keeps every successor of the cleanup after it, except those that now come before it.
 fn stay_behind(cleanup: &str, before: &[Step], steps: &mut [Step]) {
     let waits = |step: &Step, for_one_of: &BTreeSet<String>| {
-        step.after
-            .iter()
-            .chain(&step.needs)
-            .any(|id| for_one_of.contains(id))
+        let mut bound = step.after.iter().chain(&step.needs);
+        bound.any(|id| for_one_of.contains(id))
     };
     let start = || BTreeSet::from([cleanup.to_owned()]);
     let mut behind = start();
@@ -107,10 +105,8 @@ fn behind_checks(index: StepIndex, plan: &Plan, found: &Misplaced) -> Step {
     let mut cleanup = plan.step(index).clone();
     let passed = found.checks.iter().filter(|c| **c > index);
     let passed = passed.map(|c| &plan.step(*c).id);
-    let new: Vec<String> = passed
-        .filter(|id| !cleanup.after.contains(id))
-        .cloned()
-        .collect();
+    let new = passed.filter(|id| !cleanup.after.contains(id));
+    let new: Vec<String> = new.cloned().collect();
     cleanup.after.extend(new);
     cleanup
 }
