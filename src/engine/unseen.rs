@@ -201,7 +201,7 @@ impl Session {
             files.map(|file| file.path.clone()).collect()
         };
         let rules = changed(|file| file.path.name() == b".gitignore");
-        // A file that git does not track any more may still be there, where a rule hides it.
+        // A file that git no longer tracks may still be there, where a rule hides it.
         let removed = changed(|file| file.status == Status::Deleted);
         // `--all` compares nothing, but its rules may differ from those of HEAD.
         let Some(base) = base.filter(|_| !(rules.is_empty() && removed.is_empty())) else {

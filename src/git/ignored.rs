@@ -121,7 +121,7 @@ impl Git {
         })
     }
 
-    /// Lists those of these files, which git does not track any more, that are still there because a
+    /// Lists those of these files, which git no longer tracks, that are still there because a
     /// `.gitignore` hides them.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Present {
 }
 
 /// `hidden`: the files that git ignores on this machine. Those that a tool leaves, and those that
-/// the user's own ignore file hides, are no part of the tree, as in [`Git::tree`].
+/// the user's own ignore file hides, do not belong to the tree, as in [`Git::tree`].
 fn digest(snapshot: &Snapshot, hidden: &HiddenFiles, plan: &Plan, new: &[NewFile]) -> String {
     let is_apart = |by: &HiddenBy| *by != HiddenBy::Repository;
     let is_left = |path: &RepoPath| {
