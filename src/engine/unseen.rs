@@ -67,24 +67,18 @@ impl Session {
         let mut own = hidden.clone();
         own.retain(|_, by| *by == HiddenBy::Repository);
         // First those alone that no commit would have: with another effect, and other words.
-        let by_own = self.switched_off(&own, &ChangeSet::default(), request, plan, facts)?;
-        let by_all = self.switched_off(&hidden, &request.changed, request, plan, facts)?;
-        let is_new = |all: &(Vec<String>, _)| by_own.as_ref().is_none_or(|own| own.0 != all.0);
-        let by_all = by_all.filter(is_new).map(|(checks, files)| {
-            let message =
-                "checks do not apply any more because of files that the change adds or removes";
-            Caveat::new(Code::SwitchedOff, Effect::Note, message)
-                .of_checks(checks)
-                .about(files)
-        });
-        let by_own = by_own.map(|(checks, files)| {
-            let message =
-                "checks do not apply because of files that only ignore rules of this machine hide";
-            Caveat::new(Code::SwitchedOff, Effect::Narrows, message)
-                .of_checks(checks)
-                .about(files)
-                .way_out("remove these files, or add them to git")
-        });
+        let message =
+            "checks do not apply because of files that only ignore rules of this machine hide";
+        let words = Caveat::new(Code::SwitchedOff, Effect::Narrows, message)
+            .way_out("remove these files, or add them to git");
+        let none = ChangeSet::default();
+        let by_own = self.switched_off(words, &own, &none, request, plan, facts)?;
+        let message =
+            "checks do not apply any more because of files that the change adds or removes";
+        let words = Caveat::new(Code::SwitchedOff, Effect::Note, message);
+        let by_all = self.switched_off(words, &hidden, &request.changed, request, plan, facts)?;
+        let is_new = |all: &Caveat| by_own.as_ref().is_none_or(|own| own.checks != all.checks);
+        let by_all = by_all.filter(is_new);
         caveats.extend(by_own.into_iter().chain(by_all));
         caveats.extend(self.hidden(&hidden, request, plan, facts)?);
         caveats.extend(self.newly_ignored(git, base, request, facts, &|_| true)?);
@@ -99,15 +93,16 @@ impl Session {
     }
 
     /// Finds the checks that hidden files, or the change by adding or removing files, disable:
-    /// without that they would be required. Returns them with the files.
+    /// without that they would be required. Adds them and the files to the caveat.
     fn switched_off(
         &self,
+        caveat: Caveat,
         hidden: &HiddenFiles,
         changed: &ChangeSet,
         request: &Request,
         plan: &Plan,
         facts: &Facts,
-    ) -> Result<Option<(Vec<String>, Vec<RepoPath>)>, Failure> {
+    ) -> Result<Option<Caveat>, Failure> {
         let appeared = |path: &RepoPath| {
             hidden.contains_key(path)
                 || changed.status(path) == Some(Status::Added)
@@ -148,7 +143,10 @@ impl Session {
             |s: &&Step| s.severity == Severity::Blocking && s.origin == Origin::Contract;
         let blocking = before.steps.iter().filter(is_blocking);
         let lost: Vec<&Step> = blocking.filter(|step| !is_there(step)).collect();
-        Ok((!lost.is_empty()).then(|| (names(&lost), about.into_iter().collect())))
+        Ok((!lost.is_empty()).then(|| {
+            let caveat = caveat.of_checks(names(&lost));
+            caveat.about(about.into_iter().collect())
+        }))
     }
 
     /// Returns the globs whose answer was different with the files of the base, and the first added
