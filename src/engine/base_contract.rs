@@ -37,6 +37,8 @@ pub struct Terms<'a> {
     pub base: Option<&'a Oid>,
     /// The branch that this commit is the tip of, if it has no common ancestor with HEAD.
     pub unrelated: Option<&'a Unrelated>,
+    /// Whether the commit is the tip of the branch, because the base has no contract.
+    pub is_tip: bool,
     /// The present merge base, if the base is an older commit: to report that others changed the
     /// contract.
     pub present: Option<&'a Oid>,
@@ -59,6 +61,7 @@ impl<'a> Terms<'a> {
         Self {
             base: judge.commit.as_ref(),
             unrelated: judge.unrelated.as_ref(),
+            is_tip: judge.is_tip,
             present: None,
             effect: Effect::Narrows,
             accepted: &[],
@@ -351,16 +354,26 @@ impl Comparison<'_> {
             true => ", as it does at the present merge base: others changed it",
             false => "",
         };
-        let (base, said) = (self.base.short(), said.join("; "));
-        let message = format!("{what} at the base {base}{others}: {said}{more}");
+        let (place, said) = (self.place(), said.join("; "));
+        let message = format!("{what} at {place}{others}: {said}{more}");
         let caveat = Caveat::new(Code::ContractWeakened, effect, message).of_checks(checks);
         settled(self.session, self.terms, caveat)
     }
 
+    /// Names the commit whose contract counts.
+    fn place(&self) -> String {
+        let commit = self.base.short();
+        if self.terms.is_tip {
+            format!("the branch's tip {commit} (the base has no contract)")
+        } else {
+            format!("the base {commit}")
+        }
+    }
+
     fn unreadable(&self, why: &str, effect: Effect) -> Caveat {
-        let base = self.base.short();
         let message = format!(
-            "what the contract at the base {base} asked for is not known, for it cannot be read: {why}"
+            "what the contract at {} asked for is not known, for it cannot be read: {why}",
+            self.place()
         );
         let caveat = Caveat::new(Code::BaseContractUnreadable, effect, message);
         settled(self.session, self.terms, caveat)

@@ -131,7 +131,7 @@ pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
 }
 
 /// Whether a commit has a contract, or something in its place.
-fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
+pub(super) fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
     // The empty tree is the base of unrelated histories.
     if commit.is_empty_tree() {
         return false;

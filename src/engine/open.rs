@@ -160,6 +160,7 @@ impl Engine<'_> {
             source => changes::gather_stated(source.as_ref(), git, &git::environment, statement)?,
         };
         if let Some(commit) = begun {
+            gathered.tip = None;
             gathered.description = format!(
                 "the work tree against the commit at which the subject began ({})",
                 commit.short()

@@ -161,6 +161,62 @@ fn the_first_commit_stays_a_full_pass() {
     project
         .write("contracts/verify.vplan", BOTH)
         .write("src/a", "good\n")
+/// A branch from the first commit, which has no contract, while `main` has one.
+fn before_the_contract(contract: &str) -> Project {
+    let project = Project::git_with(&[(".gitignore", ".vplan/\n")]);
+    project.git(&["checkout", "-q", "-b", "island"]);
+    project.git(&["checkout", "-q", "main"]);
+    let main = project
+        .write("contracts/verify.vplan", BOTH)
+        .write("src/a", "good\n")
+        .commit("contract");
+    project.pushed(&main);
+    project.git(&["checkout", "-q", "island"]);
+    project
+        .write("contracts/verify.vplan", contract)
+        .write("src/a", "good, too\n")
+        .commit("island");
+    project
+}
+
+#[test]
+fn a_branch_made_before_the_contract_is_held_against_the_one_at_the_tip() {
+    let full = ["run", "--require", "full", "--format", "json"];
+    let flags = [
+        &[][..],
+        &["--base", "main"],
+        &["--all"],
+        &["--changed", "src/a"],
+        &["--subject", "S"],
+    ];
+    let project = before_the_contract(LESS);
+    for flags in flags {
+        let report = project.run(&[&full[..], flags].concat()).exits(44).json();
+        assert_eq!(
+            caveat(&report, "contract_weakened")["checks"],
+            serde_json::json!(["hard"]),
+            "{flags:?}"
+        );
+    }
+    project.run(&["run"]).says("(the base has no contract)");
+    project.run(&["gate", "show", "--check"]).exits(20);
+    project.run(&["status", "--require", "verified"]).exits(44);
+    // The same contract, and a further check.
+    for contract in [BOTH.to_owned(), format!("{BOTH}check more: true\n")] {
+        let project = before_the_contract(&contract);
+        for flags in flags {
+            project.run(&[&full[..], flags].concat()).exits(0);
+        }
+        project.run(&["gate", "show", "--check"]).exits(0);
+    }
+    // A first contract, for a branch that has none at its tip either.
+    let project = before_the_contract(LESS);
+    project.git(&["branch", "-q", "release", "island~"]);
+    project
+        .run(&[&full[..], &["--base", "release"]].concat())
+        .exits(0);
+}
+
         .write(".gitignore", ".vplan/\n");
     project.run(&["run", "--require", "full"]).exits(0);
     let subject = ["run", "--subject", "S", "--require", "full"];

@@ -49,6 +49,8 @@ pub struct Base {
     pub caveats: Vec<Caveat>,
     /// The revision, if it has no common ancestor with HEAD.
     pub unrelated: Option<Unrelated>,
+    /// The revision's commit.
+    pub tip: Option<Oid>,
 }
 
 /// A branch that has no common ancestor with HEAD. The contract at its tip counts.

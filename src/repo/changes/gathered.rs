@@ -35,6 +35,8 @@ pub struct Gathered {
     pub by_default: bool,
     /// The branch that the base was taken from, if it has no common ancestor with HEAD.
     pub unrelated: Option<Unrelated>,
+    /// The commit that the caller's base resolves to.
+    pub tip: Option<Oid>,
 }
 
 impl Gathered {
@@ -101,6 +103,7 @@ pub(super) fn done(files: Vec<ChangedFile>, description: String, base: Option<Oi
         earlier: None,
         by_default: false,
         unrelated: None,
+        tip: None,
     }
 }
 

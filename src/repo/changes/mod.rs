@@ -204,6 +204,7 @@ fn since_base(
         notes,
         caveats,
         unrelated,
+        tip,
     } = match revision {
         BaseRevision::Revision(_) => base(git, revision, lookup)?,
         BaseRevision::Auto => match ci::compared(git, lookup, statement)? {
@@ -223,6 +224,7 @@ fn since_base(
         notes,
         caveats,
         unrelated,
+        tip,
         ..gathered.found_in(ChangedIn::WorkTree)
     })
 }
@@ -254,6 +256,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         notes: Vec::new(),
         caveats: Vec::new(),
         unrelated: Unrelated::of(name, tip, &commit),
+        tip: Some(tip),
     })
 }
 

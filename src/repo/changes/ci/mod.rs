@@ -136,6 +136,7 @@ impl Here<'_> {
                     let what = merge_base(&commit, short(&reference));
                     return Ok(Base {
                         unrelated: Unrelated::of(&reference, id, &commit),
+                        tip: Some(id),
                         ..base_of(commit, what, target)
                     });
                 }
@@ -154,6 +155,7 @@ impl Here<'_> {
                 commit => {
                     return Ok(Base {
                         unrelated: Unrelated::of(&named.value, id, &commit),
+                        tip: Some(id),
                         ..base_of(commit, merge_base(&commit, &named.value), named)
                     });
                 }
@@ -238,6 +240,7 @@ impl Here<'_> {
         let commit = self.since(&id, default, &default.value)?;
         Ok(Compared::With(Base {
             unrelated: Unrelated::of(&reference, id, &commit),
+            tip: Some(id),
             ..base_of(commit, merge_base(&commit, short(&reference)), default)
         }))
     }
@@ -421,5 +424,6 @@ fn base_of(commit: Oid, what: String, named: &Named) -> Base {
         notes: vec![note],
         caveats: Vec::new(),
         unrelated: None,
+        tip: None,
     }
 }
