@@ -3,9 +3,10 @@
 
 use super::request::Allowed;
 use crate::{
-    Caveat, ChangeSet, Code, Digest, Effect, Engine, Failure, Oid, Plan, PlanRequest, Session,
-    Site, first_of, visible,
+    Caveat, ChangeSet, Code, Digest, Effect, Engine, Failure, GitError, Oid, Plan, PlanRequest,
+    RepoPath, Session, Site, first_of, visible,
 };
+use std::path::Path;
 use vplan_base::command::quote;
 use vplan_base::word::Word;
 use vplan_ledger::SubjectEntry;
@@ -16,6 +17,7 @@ use vplan_os::view;
 use vplan_plan::lost_commands::lost_commands;
 use vplan_plan::request::Mode;
 use vplan_repo::changes::base::common;
+use vplan_repo::load::{ContractRequest, LoadError};
 
 /// Maximum number of checks that a message names.
 const NAMED: usize = 3;
@@ -39,9 +41,11 @@ impl Engine<'_> {
         let is_assumed = entry.began.as_ref().is_some_and(|b| b.assumed);
         let began = entry.began.as_ref().and_then(|b| b.base.as_ref());
         let began = began.and_then(|id| Oid::parse(id.as_bytes()));
-        let (Some(began), Some(git)) = (began.filter(|id| !id.is_empty_tree()), site.usable_git())
-        else {
+        let Some(began) = began.filter(|id| !id.is_empty_tree()) else {
             return false;
+        };
+        let Some(git) = site.usable_git() else {
+            return matches!(site.git, Err(GitError::NotARepository(_)));
         };
         let Ok(Some(head)) = git.head() else {
             return true;
@@ -52,6 +56,30 @@ impl Engine<'_> {
             // The history is cut off before it.
             Ok(None) => false,
             Err(_) => true,
+        }
+    }
+
+    /// Whether the contract of a subject's rounds has changed since. One that was removed asks for
+    /// nothing more.
+    #[must_use]
+    pub fn is_other_contract(&self, site: &Site, entry: &SubjectEntry) -> bool {
+        let Some(before) = &entry.contract else {
+            return false;
+        };
+        let Some(path) = before.path.as_ref().map(RepoPath::to_os) else {
+            return false;
+        };
+        let wanted = ContractRequest {
+            contract: Some(Path::new(&path)),
+            ..self.contract_request(None, None)
+        };
+        match self.load(site, &wanted) {
+            Ok(Err(LoadError::Missing(..))) => false,
+            Ok(Ok(loaded)) => {
+                let now = loaded.contract.as_ref().map(ContractMark::of);
+                before.compare(now.as_ref()) != ContractChange::Same
+            }
+            Ok(Err(_)) | Err(_) => true,
         }
     }
 }
@@ -138,7 +166,13 @@ impl Continuation<'_> {
     /// Compares the contract with that of the round before.
     fn contract(&self, result: &mut ContinuationResult) {
         let before = self.entry.and_then(|e| e.contract.as_ref());
-        let now = self.session.contract().map(ContractMark::of);
+        let loaded = self.session.loaded.as_ref();
+        let now = self.session.contract().map(|contract| ContractMark {
+            path: loaded
+                .filter(|loaded| loaded.revision.is_none())
+                .map(|loaded| loaded.path.clone()),
+            ..ContractMark::of(contract)
+        });
         let Some(before) = before.filter(|_| self.session.request.mode != Mode::Off) else {
             result.contract = before.cloned().or(now);
             return;
@@ -146,7 +180,12 @@ impl Continuation<'_> {
         let is_allowed = self.allowed == Some(&Allowed::Any)
             || self.is_accepted(now.as_ref().map(|now| &now.identity));
         match before.compare(now.as_ref()) {
-            ContractChange::Same => result.contract = Some(before.clone()),
+            ContractChange::Same => {
+                result.contract = Some(ContractMark {
+                    path: now.and_then(|now| now.path),
+                    ..before.clone()
+                });
+            }
             _ if is_allowed => result.contract = now,
             ContractChange::Extended => {
                 let name = self.shown();
@@ -162,12 +201,13 @@ impl Continuation<'_> {
             ContractChange::Lost(checks) => {
                 let named = checks.iter().map(|c| format!("`{}`", visible(c)));
                 let message = format!(
-                    "the contract does not have checks of earlier rounds of `{}` as they were: {}",
+                    "the contract does not have all of earlier rounds of `{}` as it was: {}",
                     self.shown(),
                     first_of(named, NAMED)
                 );
+                let is_check = |name: &String| before.checks.contains_key(name);
                 let mut caveat = Caveat::new(Code::ContractChanged, Effect::Incomplete, message)
-                    .of_checks(checks.into_iter().collect());
+                    .of_checks(checks.into_iter().filter(is_check).collect());
                 if let Some(now) = &now {
                     caveat = caveat.way_out(accepted_by(self.name, &now.identity));
                 }

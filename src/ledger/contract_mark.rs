@@ -1,13 +1,15 @@
 //! Stores the contract of a subject: a round under another one completes nothing.
 //!
 //! A check that the contract had when the subject began must stay unchanged, and one that was added
-//! later must not be removed. Otherwise a person must accept the contract. A contract that only
+//! later must not be removed. So must a statement that decides what passes, such as `scope`. Otherwise a person must accept the contract. A contract that only
 //! grows costs one more round.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
+use vplan_base::path::RepoPath;
+use vplan_base::vocabulary::RewriteRule;
 use vplan_contract::{Check, Contract, Placement};
 
 /// The version that computed the digests of the definitions: another one may compute them
@@ -23,9 +25,16 @@ pub struct ContractMark {
     pub checks: BTreeMap<String, String>,
     /// The digest of the contract of the last round, with all that it imports.
     pub identity: Digest,
+    /// The file in the work tree; `None` for a contract of another revision.
+    #[serde(default)]
+    pub path: Option<RepoPath>,
     /// A short digest of what else decides which checks run, without the gate, which is compared by
     /// itself.
     pub rest: String,
+    /// The statements that decide what passes, in the same way: `scope`, `judge-with`, the risks and
+    /// roles, and each rule that recovery must not apply.
+    #[serde(default)]
+    pub statements: BTreeMap<String, String>,
     /// The version of vplan that made the digests of the definitions.
     pub writer: String,
 }
@@ -35,9 +44,9 @@ pub struct ContractMark {
 pub enum ContractChange {
     /// None.
     Same,
-    /// Another contract, where each check of earlier rounds is unchanged.
+    /// Another contract, where each check and statement of earlier rounds is unchanged.
     Extended,
-    /// These checks are gone, or have changed since the subject began.
+    /// These checks and statements are gone, or have changed since the subject began.
     Lost(BTreeSet<String>),
 }
 
@@ -49,7 +58,9 @@ impl ContractMark {
         Self {
             checks: contract.checks.iter().map(define).collect(),
             identity: contract.identity(),
+            path: None,
             rest: rest(contract),
+            statements: statements(contract),
             writer: WRITER.to_owned(),
         }
     }
@@ -60,16 +71,23 @@ impl ContractMark {
         if now.is_some_and(|now| now.identity == self.identity) {
             return ContractChange::Same;
         }
-        let is_lost = |(name, definition): &(&String, &String)| {
-            let now = now.and_then(|now| Some((now, now.checks.get(*name)?)));
-            let is_same = |(now, other): (&Self, &String)| {
-                definition.is_empty() || now.writer != self.writer || other == *definition
+        let lost = |parts: fn(&Self) -> &BTreeMap<String, String>| {
+            let is_lost = |(name, definition): &(&String, &String)| {
+                let now = now.and_then(|now| Some((now, parts(now).get(*name)?)));
+                let is_same = |(now, other): (&Self, &String)| {
+                    definition.is_empty() || now.writer != self.writer || other == *definition
+                };
+                !now.is_some_and(is_same)
             };
-            !now.is_some_and(is_same)
+            let lost = parts(self).iter().filter(is_lost);
+            lost.map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };
-        let lost = self.checks.iter().filter(is_lost);
-        let lost: BTreeSet<String> = lost.map(|(name, _)| name.clone()).collect();
-        let is_same = |now: &Self| (&now.checks, &now.rest) == (&self.checks, &self.rest);
+        let lost = [lost(|mark| &mark.checks), lost(|mark| &mark.statements)];
+        let lost: BTreeSet<String> = lost.into_iter().flatten().collect();
+        let is_same = |now: &Self| {
+            (&now.checks, &now.rest, &now.statements)
+                == (&self.checks, &self.rest, &self.statements)
+        };
         if lost.is_empty() && now.is_some_and(is_same) {
             ContractChange::Same
         } else if lost.is_empty() {
@@ -79,16 +97,21 @@ impl ContractMark {
         }
     }
 
-    /// Adds the checks of a contract that extends this one.
+    /// Adds the checks and statements of a contract that extends this one.
     #[must_use]
     pub fn extended(&self, now: &Self) -> Self {
-        let added = now.checks.keys().map(|name| (name.clone(), String::new()));
-        let mut checks: BTreeMap<String, String> = added.collect();
-        checks.extend(self.checks.clone());
+        let extended = |before: &BTreeMap<String, String>, now: &BTreeMap<String, String>| {
+            let added = now.keys().map(|name| (name.clone(), String::new()));
+            let mut all: BTreeMap<String, String> = added.collect();
+            all.extend(before.clone());
+            all
+        };
         Self {
-            checks,
+            checks: extended(&self.checks, &now.checks),
             identity: now.identity.clone(),
+            path: now.path.clone(),
             rest: now.rest.clone(),
+            statements: extended(&self.statements, &now.statements),
             writer: self.writer.clone(),
         }
     }
@@ -122,29 +145,43 @@ fn definition(contract: &Contract, check: &Check) -> String {
     short(&format!("{run:?} {outcome:?} {needs:?} {places:?}"))
 }
 
+/// Returns a short digest of each statement that decides what passes.
+fn statements(contract: &Contract) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let scope = (&contract.scope.allow, &contract.scope.deny);
+    if scope != (&None, &None) {
+        found.insert("scope".to_owned(), short(&format!("{scope:?}")));
+    }
+    if let Some(judge) = &contract.judge_with {
+        found.insert("judge-with".to_owned(), short(&format!("{judge:?}")));
+    }
+    for risk in &contract.risks {
+        let what = short(&format!("{:?}", (risk.tier, &risk.selection)));
+        found.insert(format!("risk {}", risk.name), what);
+    }
+    for (name, role) in &contract.roles {
+        let what = short(&format!("{:?}", (&role.only, role.max_checks)));
+        found.insert(format!("role {name}"), what);
+    }
+    let recover = &contract.recover;
+    let forbidden = RewriteRule::ALL
+        .iter()
+        .filter(|rule| !recover.rules.contains(rule));
+    let own = (!recover.contract).then(|| "contract".to_owned());
+    for rule in forbidden.map(ToString::to_string).chain(own) {
+        found.insert(format!("recover without {rule}"), String::new());
+    }
+    found
+}
+
 /// Returns a short digest of everything else that determines which checks run, and on which files.
 fn rest(contract: &Contract) -> String {
-    let risks = contract.risks.iter();
-    let risks = risks.map(|r| (&r.name, r.tier, &r.selection));
-    let risks: Vec<_> = risks.collect();
-    let roles = contract.roles.iter();
-    let roles = roles.map(|(name, r)| (name, &r.only, r.max_checks));
-    let roles: Vec<_> = roles.collect();
     let sequences = contract.sequences.iter().flat_map(|s| &s.groups);
     let sequences: Vec<Vec<&String>> = sequences
         .map(|group| group.iter().map(|c| &contract.checks[*c].id).collect())
         .collect();
-    let (scope, judge) = (&contract.scope, &contract.judge_with);
-    let allowed = (
-        &scope.allow,
-        &scope.deny,
-        &contract.limits,
-        &contract.recover,
-    );
-    let places = (&contract.base, &contract.linked);
-    short(&format!(
-        "{risks:?} {roles:?} {sequences:?} {allowed:?} {judge:?} {places:?}"
-    ))
+    let (limits, places) = (&contract.limits, (&contract.base, &contract.linked));
+    short(&format!("{sequences:?} {limits:?} {places:?}"))
 }
 
 fn short(text: &str) -> String {
@@ -161,7 +198,9 @@ mod tests {
         ContractMark {
             checks: checks.iter().map(pair).collect(),
             identity: Digest::of(identity.as_bytes()),
+            path: None,
             rest: String::new(),
+            statements: BTreeMap::new(),
             writer: WRITER.to_owned(),
         }
     }
@@ -179,7 +218,7 @@ mod tests {
             "only the gate"
         );
         let rest = ContractMark {
-            rest: "scope".to_owned(),
+            rest: "sequence".to_owned(),
             ..mark("2", &[("a", "x"), ("b", "y")])
         };
         assert_eq!(before.compare(Some(&rest)), ContractChange::Extended);
@@ -202,6 +241,21 @@ mod tests {
         assert!(matches!(
             before.compare(Some(&mark("4", &[("a", "x")]))),
             ContractChange::Lost(names) if names.contains("b")
+        ));
+    }
+
+    #[test]
+    fn a_lost_or_altered_statement_is_named() {
+        let with = |statements: &[(&str, &str)]| ContractMark {
+            statements: mark("", statements).checks,
+            ..mark(&format!("{statements:?}"), &[("a", "x")])
+        };
+        let before = with(&[("scope", "x")]);
+        let more = with(&[("scope", "x"), ("risk high", "y")]);
+        assert_eq!(before.compare(Some(&more)), ContractChange::Extended);
+        assert!(matches!(
+            before.extended(&more).compare(Some(&with(&[("scope", "z")]))),
+            ContractChange::Lost(names) if names.into_iter().eq(["risk high", "scope"])
         ));
     }
 

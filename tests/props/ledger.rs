@@ -470,7 +470,9 @@ proptest! {
         let mark = |checks: &BTreeMap<String, String>| ContractMark {
             checks: checks.clone(),
             identity: Digest::of_value(checks),
+            path: None,
             rest: String::new(),
+            statements: BTreeMap::new(),
             writer: "w".into(),
         };
         let (first, later) = contracts.split_first().unwrap();

@@ -85,6 +85,65 @@ fn a_failed_round_without_a_change_is_not_complete() {
     show(&project, 20);
 }
 
+/// What git ignores is not among the files; the contract of the last round is compared by itself.
+#[test]
+fn gate_show_compares_the_contract() {
+    let contract = |criteria: &str| task(&format!("check AC-1: grep -q good src/a\n{criteria}"));
+    let (project, flags) = with_task("check AC-1: grep -q good src/a\n");
+    let full = [&flags[..], &["--require", "full"]].concat();
+    round(&project, &full, 0);
+    project.write(".tasks/T.vplan", contract("# a comment\n"));
+    show(&project, 0);
+    project.write(".tasks/T.vplan", contract("check AC-2: true\n"));
+    assert_eq!(show(&project, 20)["outdated"], "contract_changed");
+    project
+        .run(&["gate", "show", "--check", "--contract", ".tasks/T.vplan"])
+        .exits(20);
+    round(&project, &flags, 20);
+    round(&project, &full, 0);
+    show(&project, 0);
+    // Done, and put away.
+    project.remove(".tasks/T.vplan");
+    show(&project, 0);
+}
+
+#[test]
+fn a_removed_repository_is_another_subject() {
+    let project = project("vplan 1\ncheck a: true\n");
+    project.write("src/b", "1\n");
+    round(&project, &[], 0);
+    show(&project, 0);
+    std::fs::rename(project.path(".git"), project.path("../git")).unwrap();
+    project.run(&["gate", "show", "--check"]).exits(20);
+    std::fs::rename(project.path("../git"), project.path(".git")).unwrap();
+    show(&project, 0);
+}
+
+/// A round that is no pass, although no check failed in it, takes a completion back.
+#[test]
+fn gate_show_reports_the_last_round() {
+    let flags = [
+        (&["--status", "stuck"][..], 22),
+        (&["--status", "continue"], 20),
+        (&["--budget", "1ms"], 43),
+        (&["--contract", ".tasks/T.vplan"], 44),
+    ];
+    for (flags, exit) in flags {
+        let project = project("vplan 1\ncheck a: sh -c 'test ! -e .tasks/slow || sleep 5'\n");
+        project.write("src/b", "1\n");
+        project.write(".tasks/T.vplan", "vplan 1\ncheck b: true\n");
+        round(&project, &[], 0);
+        show(&project, 0);
+        project.write(".tasks/slow", "");
+        round(&project, flags, exit);
+        assert_ne!(show(&project, 20)["decision"], "complete", "{flags:?}");
+        // The same files, verified again.
+        project.remove(".tasks/slow");
+        round(&project, &["--require", "full"], 0);
+        show(&project, 0);
+    }
+}
+
 #[test]
 fn what_keeps_the_files_keeps_a_subject_complete() {
     let commit: Act<'_> = &|p| {

@@ -49,7 +49,11 @@ pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u
     let Some(contract) = &loaded.contract else {
         return Err(invalid(loaded));
     };
-    let (mark, gate) = (ContractMark::of(contract), Terms::of(Some(&contract.gate)));
+    let mark = ContractMark {
+        path: Some(loaded.path.clone()),
+        ..ContractMark::of(contract)
+    };
+    let gate = Terms::of(Some(&contract.gate));
     let contract = contract.digest.clone();
     let SubjectBase { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();

@@ -8,6 +8,7 @@ use vplan_engine::subject::named;
 use vplan_ledger::{Ledger, SubjectEntry, Terms};
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::LoadError;
+use vplan_run::report::Decision;
 
 /// `vplan gate show`
 #[derive(Debug, Args)]
@@ -55,9 +56,13 @@ pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8,
     let own = ledger.own.iter().map(|path| site.root.join(path.to_os()));
     let own: Vec<PathBuf> = own.collect();
     let elsewhere = entries.iter().filter(|e| engine.is_other_subject(&site, e));
+    let other_contract = entries
+        .iter()
+        .filter(|e| engine.is_other_contract(&site, e));
     let now = PresentState {
         contents: engine.tree(&site, contract, &own).contents().ok(),
         elsewhere: elsewhere.map(|e| e.subject.as_str()).collect(),
+        other_contract: other_contract.map(|e| e.subject.as_str()).collect(),
     };
     let shown = SubjectList {
         now,
@@ -83,8 +88,10 @@ struct SubjectList<'a> {
 
 impl SubjectList<'_> {
     fn is_confirmed(&self, entry: &SubjectEntry) -> bool {
+        let standing = standing(entry, &self.terms, self.ledger, &self.now);
         entry.counter >= self.terms.applicable(entry).confirmations
             && !entry.failed
+            && matches!(standing, Decision::Advance | Decision::Complete)
             && self.now.outdated(entry, self.ledger).is_none()
     }
 
@@ -118,6 +125,7 @@ impl SubjectList<'_> {
                 text.push_str(": nothing applies");
             } else if let Some(outdated) = self.now.outdated(entry, self.ledger) {
                 text.push_str(match outdated {
+                    StaleReason::ContractChanged => ": the contract changed since the last round",
                     StaleReason::FilesChanged => ": files changed since the last round",
                     StaleReason::OtherSubject => {
                         ": of another work tree or history; `vplan gate reset` begins anew"

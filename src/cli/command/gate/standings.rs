@@ -67,6 +67,8 @@ pub struct Subject<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StaleReason {
+    /// The contract of its rounds changed since the last one.
+    ContractChanged,
     /// Files changed since the last round.
     FilesChanged,
     /// It began in another work tree, or on commits that HEAD does not contain.
@@ -80,6 +82,8 @@ pub(crate) struct PresentState<'a> {
     pub contents: Option<Contents>,
     /// The subjects that began elsewhere.
     pub elsewhere: Vec<&'a str>,
+    /// The subjects whose contract has changed.
+    pub other_contract: Vec<&'a str>,
 }
 
 impl PresentState<'_> {
@@ -87,6 +91,9 @@ impl PresentState<'_> {
     pub(super) fn outdated(&self, entry: &SubjectEntry, ledger: &Ledger) -> Option<StaleReason> {
         if self.elsewhere.contains(&entry.subject.as_str()) {
             return Some(StaleReason::OtherSubject);
+        }
+        if self.other_contract.contains(&entry.subject.as_str()) {
+            return Some(StaleReason::ContractChanged);
         }
         // A caller that records its rounds by hand says itself what has changed.
         let is_changed = entry.is_by_runs() && entry.rounds > 0 && ledger.contents != self.contents;
@@ -149,6 +156,8 @@ pub(super) fn standing(
 
 /// Whether nothing applied to its whole change, on the files that are there now.
 pub(super) fn is_settled(entry: &SubjectEntry, now: &PresentState<'_>) -> bool {
-    let is_elsewhere = now.elsewhere.contains(&entry.subject.as_str());
-    !is_elsewhere && now.contents.is_some() && entry.settled == now.contents
+    let mut others = now.elsewhere.iter().chain(&now.other_contract);
+    !others.any(|other| *other == entry.subject)
+        && now.contents.is_some()
+        && entry.settled == now.contents
 }
