@@ -10,10 +10,14 @@ use std::collections::BTreeSet;
 use vplan_base::change::ChangedFile;
 use vplan_plan::contains::missing;
 use vplan_plan::request::{Mode, Request};
+use vplan_plan::Step;
 use vplan_repo::changes::base::default_base;
 
 /// Maximum number of missing checks that a message names.
 const NAMED: usize = 3;
+
+/// The message about a saved plan, and its help.
+const SAVED: (&str, &str) = ("the saved plan covers only a part", "make the plan again");
 
 /// Returns the caveats about a plan whose files were named by the caller: if the whole change
 /// requires more checks, and about the files that its comparison did not read. `saved`: the plan
@@ -55,14 +59,12 @@ pub(crate) fn part_of_named(
     };
     let mut caveats = session.unseen_since(Some(&base), &wider, &all, &facts)?;
     let missing = missing(&all, own.as_ref().unwrap_or(plan));
-    if lacking.is_empty() || missing.is_empty() {
+    if lacking.is_empty() {
         return Ok(caveats);
     }
-    let checks: BTreeSet<&str> = missing.iter().map(|step| step.check()).collect();
-    let name = |check: &&str| format!("`{}`", visible(check));
-    let shown = first_of(checks.iter().map(name), NAMED);
+    let files: Vec<RepoPath> = lacking.iter().map(|file| file.path.clone()).collect();
     let (what, help) = if saved {
-        ("the saved plan covers only a part", "make the plan again")
+        SAVED
     } else if request.changed.is_empty() {
         let help = "`--changed-none` verifies none of it";
         ("the request covers no file", help)
@@ -70,12 +72,27 @@ pub(crate) fn part_of_named(
         let help = "leave them out to verify all of it";
         ("the named files are only a part", help)
     };
+    caveats.extend(lacks(&missing, what, help).map(|caveat| caveat.about(files)));
+    Ok(caveats)
+}
+
+/// Returns the caveat about a saved plan that runs with drift, if today's plan requires more.
+pub(crate) fn part_of_present(present: &Plan, saved: &Plan) -> Option<Caveat> {
+    let (what, help) = SAVED;
+    lacks(&missing(present, saved), what, help)
+}
+
+fn lacks(missing: &[&Step], what: &str, help: &str) -> Option<Caveat> {
+    let checks: BTreeSet<&str> = missing.iter().map(|step| step.check()).collect();
+    if checks.is_empty() {
+        return None;
+    }
+    let name = |check: &&str| format!("`{}`", visible(check));
+    let shown = first_of(checks.iter().map(name), NAMED);
     let message = format!("{what} of the change, which also requires {shown}");
     let checks = checks.into_iter().map(str::to_owned).collect();
-    let files: Vec<RepoPath> = lacking.iter().map(|file| file.path.clone()).collect();
     let caveat = Caveat::new(Code::PartOfChange, Effect::Narrows, message);
-    caveats.push(caveat.of_checks(checks).about(files).way_out(help));
-    Ok(caveats)
+    Some(caveat.of_checks(checks).way_out(help))
 }
 
 /// Returns, for a request that names its files, the base, and the request with the whole change as
@@ -109,7 +126,7 @@ pub(super) fn whole_of_named(
 }
 
 /// The caveat about a saved plan whose request cannot be planned today.
-fn does_not_fit() -> Caveat {
+pub(crate) fn does_not_fit() -> Caveat {
     let message =
         "the saved plan does not fit the contract, and may cover only a part of the change";
     Caveat::new(Code::PartOfChange, Effect::Narrows, message).way_out("make the plan again")

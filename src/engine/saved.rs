@@ -3,6 +3,7 @@
 
 use super::failure::invalid;
 use super::open;
+use super::part::{does_not_fit, part_of_present};
 use super::propose::Asking;
 use super::request::{PlanFile, deny, selector};
 use crate::{
@@ -251,7 +252,10 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
     let preflight = !plan.policy.recover.is_empty();
     let present = match session.make(requested, Asking::Recorded, preflight) {
         Ok((present, _)) => present,
-        Err(failure) => return misfit(session, plan, failure),
+        Err(failure) => {
+            plan.caveats.push(does_not_fit());
+            return misfit(session, plan, failure);
+        }
     };
     // Today's caveats about the base and about unknown files replace those of the file.
     let of_base =
@@ -269,7 +273,11 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
     }
     match session.make(requested, Asking::Recorded, false) {
         Ok((plain, _)) if plain.digest == plan.digest => Vec::new(),
-        _ => drift(plan, &present),
+        _ => {
+            let differences = drift(plan, &present);
+            plan.caveats.extend(part_of_present(&present, plan));
+            differences
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A saved plan whose annotations were edited: its digest stays, and so must what is looked at
 //! before it runs.
 
+use super::{caveat, codes};
 use crate::support::Project;
 use serde_json::{Value, json};
 use vplan::plan::digest::seal;
@@ -330,4 +331,46 @@ fn a_plan_for_a_subject_is_held_against_its_whole_change() {
         (&report["counter"], report["decisionReason"].is_null()),
         (&json!(0), true)
     );
+}
+
+/// A plan that runs although it is not today's verifies what it has.
+#[test]
+fn drift_that_leaves_checks_out_narrows() {
+    const PARTS: &str = "vplan 1\nwhenChangedAny \"a/**\" {\n  check a: true\n}\nwhenChangedAny \"b/**\" {\n  check b: \
+                         sh -c '! grep -rq bad b'\n}\n";
+    let run = [
+        "run",
+        "--plan",
+        "../p.json",
+        "--allow-drift",
+        "--require",
+        "full",
+        "--format",
+        "json",
+    ];
+    for flags in [&[][..], &["--base", "HEAD"], &["--changed", "a/x"]] {
+        let project =
+            Project::git_with(&[("contracts/verify.vplan", PARTS), ("a/x", ""), ("b/x", "")]);
+        project.write("a/x", "1\n");
+        project
+            .run(&[&["plan", "-o", "../p.json"], flags].concat())
+            .exits(0);
+        // More files of the same checks.
+        project.write("a/x", "2\n").write("a/y", "1\n");
+        let report = project.run(&run).exits(0).json();
+        assert_eq!(codes(&report), [""; 0], "{flags:?}");
+        // Files of another check.
+        project.write("b/x", "bad\n");
+        let report = project.run(&run).exits(44).json();
+        let found = caveat(&report, "part_of_change");
+        assert_eq!(found["checks"], json!(["b"]), "{flags:?}");
+        assert_eq!(codes(&report), ["part_of_change"], "{flags:?}");
+        // Another check of the same files.
+        project.remove("b/x").git(&["checkout", "-q", "b"]);
+        let more = PARTS.replace("check a: true", "check a: true\n  check c: true");
+        project.write("contracts/verify.vplan", more);
+        let report = project.run(&run).exits(44).json();
+        let found = caveat(&report, "part_of_change");
+        assert_eq!(found["checks"], json!(["c"]), "{flags:?}");
+    }
 }

@@ -7,7 +7,7 @@ use crate::part::part_of_named;
 use crate::propose::Asking;
 use crate::staged::agree;
 use crate::subject::{RoundRequirements, Subject};
-use crate::{Caveat, Engine, Failure, Oid, Plan, Session, VerifyRequest, saved};
+use crate::{Caveat, Code, Engine, Failure, Oid, Plan, Session, VerifyRequest, saved};
 use vplan_plan::shard::share;
 use vplan_run::report::{SavedPlan, ShardRecord};
 
@@ -48,18 +48,20 @@ pub(super) fn planned(
     let mut said = look(&session)?;
     said.extend(agree(&session, &whole)?);
     expected(requested, &whole)?;
-    let held = match &subject {
-        Some(subject) => {
-            Some(subject.requirements(engine, &session, requested, &whole, saved_plan.is_some())?)
-        }
-        None => {
-            let part = part_of_named(engine, &session, &whole, saved_plan.is_some())?;
-            whole.caveats.extend(part);
-            None
-        }
+    let is_saved = saved_plan.is_some();
+    let held = subject
+        .as_ref()
+        .map(|subject| subject.requirements(engine, &session, requested, &whole, is_saved))
+        .transpose()?;
+    let found = match &held {
+        Some(held) => held.caveats.clone(),
+        None => part_of_named(engine, &session, &whole, is_saved)?,
     };
-    let of_round = held.iter().flat_map(|held| held.caveats.clone());
-    whole.caveats.extend(of_round);
+    // It replaces the comparison of a saved plan with today's.
+    if found.iter().any(|c| c.code == Code::PartOfChange) {
+        whole.caveats.retain(|c| c.code != Code::PartOfChange);
+    }
+    whole.caveats.extend(found);
     let is_said = |c: &Caveat| {
         let mut all = whole.caveats.iter();
         all.any(|s| (s.code, &s.files) == (c.code, &c.files))
