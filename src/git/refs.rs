@@ -7,7 +7,7 @@ use super::{Git, command, split_nul};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use vplan_os::files;
 
 /// Size limit of one reference's file, in bytes.
@@ -135,14 +135,30 @@ impl<'g> Refs<'g> {
         })
     }
 
-    /// Whether the repository has had a commit: there is a branch, or HEAD has a log.
+    /// Whether the repository has had a commit: there is a reference, HEAD has a log, something was
+    /// fetched, or a work tree is at a commit.
     ///
     /// # Errors
     /// Errors of git, if it is called.
     pub fn has_commits(&self) -> Result<bool, GitError> {
-        let log = self.git.layout().git_dir.join("logs/HEAD");
-        let is_logged = log.metadata().is_ok_and(|log| log.len() > 0);
-        Ok(is_logged || !self.listed()?.is_empty())
+        let layout = self.git.layout();
+        let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
+        let is_at_commit = |dir: &Path| {
+            let head = files::read_plain(&dir.join("HEAD"), MAX_LOOSE).unwrap_or_default();
+            matches!(read_target(&head), Some(Target::Id(_)))
+        };
+        let others = layout.common_dir.join("worktrees").read_dir();
+        let others = others.into_iter().flatten().flatten();
+        let mut dirs = vec![layout.git_dir.clone(), layout.common_dir.clone()];
+        dirs.extend(others.map(|entry| entry.path()));
+        let has_traces = |dir: &PathBuf| {
+            ["logs/HEAD", "FETCH_HEAD"]
+                .iter()
+                .any(|name| has_content(&dir.join(name)))
+                || is_at_commit(dir)
+        };
+        let any = ["for-each-ref", "--count=1", "--format=%(refname)"];
+        Ok(dirs.iter().any(has_traces) || !self.git.ask(&any)?.is_empty())
     }
 
     /// Returns the remotes of the configuration that have a URL, by name.

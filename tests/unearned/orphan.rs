@@ -101,6 +101,29 @@ fn a_removed_branch_is_not_the_first_commit() {
     assert!(codes(&report).contains(&"no_common_ancestor"));
 }
 
+/// Nor is it one beside anything else that leads to a commit.
+#[test]
+fn an_unborn_branch_without_a_log_is_not_the_first_commit() {
+    let traces: [&[&str]; 4] = [
+        &["tag", "v1", "main"],
+        &["update-ref", "refs/pull/7/head", "main"],
+        &["fetch", "-q", ".", "main"],
+        &["worktree", "add", "-q", "--detach", "../other", "main"],
+    ];
+    for trace in traces {
+        let project = unborn(LESS);
+        project.git(trace);
+        for name in ["main", "remotes/origin/HEAD", "remotes/origin/main"] {
+            let _ = std::fs::remove_file(project.path(&format!(".git/refs/{name}")));
+        }
+        project.git(&["update-ref", "-d", "refs/heads/main"]);
+        std::fs::remove_dir_all(project.path(".git/logs")).unwrap();
+        let args = ["run", "--require", "full", "--format", "json"];
+        let report = project.run(&args).exits(44).json();
+        assert!(codes(&report).contains(&"no_common_ancestor"), "{trace:?}");
+    }
+}
+
 #[test]
 fn an_orphan_branch_has_the_gate_and_the_rows_of_the_default_branch() {
     let three = BOTH.replacen('\n', "\ngate {\n  confirmations 3\n}\n", 1);
@@ -138,29 +161,6 @@ fn a_person_accepts_an_orphan_branch() {
     project.run(&["gate", "show", "--check"]).exits(0);
 }
 
-#[test]
-fn merged_histories_have_a_common_ancestor() {
-    let project = orphan(BOTH);
-    project.write("src/a", "good\n").commit("good");
-    let merge = [
-        "merge",
-        "-q",
-        "--allow-unrelated-histories",
-        "-X",
-        "ours",
-        "main",
-    ];
-    project.git(&merge);
-    project.run(&["run", "--require", "full"]).exits(0);
-}
-
-/// In a repository without any commit there is nothing to be held against.
-#[test]
-fn the_first_commit_stays_a_full_pass() {
-    let project = Project::git_empty();
-    project
-        .write("contracts/verify.vplan", BOTH)
-        .write("src/a", "good\n")
 /// A branch from the first commit, which has no contract, while `main` has one.
 fn before_the_contract(contract: &str) -> Project {
     let project = Project::git_with(&[(".gitignore", ".vplan/\n")]);
@@ -217,6 +217,29 @@ fn a_branch_made_before_the_contract_is_held_against_the_one_at_the_tip() {
         .exits(0);
 }
 
+#[test]
+fn merged_histories_have_a_common_ancestor() {
+    let project = orphan(BOTH);
+    project.write("src/a", "good\n").commit("good");
+    let merge = [
+        "merge",
+        "-q",
+        "--allow-unrelated-histories",
+        "-X",
+        "ours",
+        "main",
+    ];
+    project.git(&merge);
+    project.run(&["run", "--require", "full"]).exits(0);
+}
+
+/// In a repository without any commit there is nothing to be held against.
+#[test]
+fn the_first_commit_stays_a_full_pass() {
+    let project = Project::git_empty();
+    project
+        .write("contracts/verify.vplan", BOTH)
+        .write("src/a", "good\n")
         .write(".gitignore", ".vplan/\n");
     project.run(&["run", "--require", "full"]).exits(0);
     let subject = ["run", "--subject", "S", "--require", "full"];
