@@ -400,6 +400,28 @@ fn an_unfinished_session_is_not_left_behind_by_a_new_one() {
 }
 
 /// The states in which the script of an earlier vplan let go.
+/// Nor by one that begins on a history that has nothing in common with it.
+#[test]
+fn an_unfinished_session_is_not_left_behind_on_an_orphan_branch() {
+    let project = project(CONTRACT);
+    start(&project, "s-1");
+    project.git(&["checkout", "-q", "--orphan", "island"]);
+    let less = CONTRACT.replace("grep -q ok src/a", "true");
+    project
+        .write("contracts/verify.vplan", &less)
+        .write("src/a", "bad\n")
+        .commit("island");
+    blocked(&stop(&project));
+    start(&project, "s-2");
+    project.write("src/b", "x\n");
+    blocked(&stop_in(&project, "", "s-2"));
+    // Back on the history that it began on, with its work undone.
+    project.remove("src/b").git(&["checkout", "-q", "main"]);
+    start(&project, "s-3");
+    project.write("docs/a", "y\n");
+    assert_ne!(stop_in(&project, "", "s-3")["decision"], "block");
+}
+
 #[test]
 fn what_keeps_the_run_from_its_work_sends_back() {
     let states: [State<'_>; 10] = [

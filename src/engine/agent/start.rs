@@ -2,7 +2,7 @@
 
 use super::record::{Now, Record, StartState, prune, read, records, subject, write};
 use super::settings::settings;
-use crate::{Engine, Failure, Git, Oid, Site};
+use crate::{Engine, Failure, Git, GitError, Oid, Site};
 use std::path::Path;
 use vplan_ledger::round::Because;
 use vplan_ledger::{Ledger, SubjectEntry};
@@ -93,8 +93,14 @@ fn unfinished(
             let base = base.or(record.base);
             let base = base.and_then(|base| Oid::parse(base.as_bytes()));
             let earlier = found.unwrap_or(*head);
-            let common = |base: Oid| git.merge_base(&base.to_string(), &base, &earlier).ok();
-            found = base.and_then(common).or(found);
+            if let Some(base) = base {
+                found = match git.merge_base(&base.to_string(), &base, &earlier) {
+                    Ok(common) => Some(common),
+                    // HEAD is on another history: the work is still unfinished.
+                    Err(GitError::NoMergeBase { .. }) => Some(base),
+                    Err(_) => found,
+                };
+            }
         } else if entry.is_some() && record.inherited {
             // This session took over the work of those before it, and finished it.
             break;
