@@ -298,6 +298,66 @@ fn a_criterion_that_goes_between_rounds_completes_nothing() {
     }
 }
 
+/// What decides what passes must stay, as a criterion must; what asks for more may come.
+#[test]
+fn a_statement_that_goes_between_rounds_completes_nothing() {
+    const TIER: &str = "check AC-1: true\ntier 1 {\n  check AC-2: test -f page\n}\n";
+    const JUDGE: &str = "check AC-1 {\n  judge \"ok?\"\n  context \"src/**\"\n}\n";
+    let verdict = |verdict: &str| format!("judge-with sh .tasks/{verdict}.sh\n");
+    let scope = |allow: &str| format!("scope {{\n  allow {allow}\n}}\n");
+    let ways = [
+        (TIER, scope("\"lib/**\""), String::new(), "scope"),
+        (TIER, scope("\"lib/**\""), scope("\"**\""), "scope"),
+        (
+            TIER,
+            "risk high tier 1 \"src/**\"\n".to_owned(),
+            String::new(),
+            "risk high",
+        ),
+        (
+            TIER,
+            "risk high tier 1 \"src/**\"\n".to_owned(),
+            "risk high tier 1 \"docs/**\"\n".to_owned(),
+            "risk high",
+        ),
+        (JUDGE, verdict("fail"), verdict("pass"), "judge-with"),
+    ];
+    for (checks, before, after, what) in ways {
+        let (project, flags) = with_task(&format!("{before}{checks}"));
+        for verdict in ["fail", "pass"] {
+            let answer = format!(
+                "cat >/dev/null; echo '{{\"verdict\": \"{verdict}\", \"reasoning\": \"r\"}}'\n"
+            );
+            project.write(&format!(".tasks/{verdict}.sh"), answer);
+        }
+        round(&project, &flags, 40);
+        project.write(".tasks/T.vplan", task(&format!("{after}{checks}")));
+        for _ in 0..2 {
+            let report = round(&project, &flags, 44);
+            let found = caveat(&report, "contract_changed");
+            let message = found["message"].as_str().unwrap();
+            assert!(
+                message.ends_with(&format!("as it was: `{what}`")),
+                "{message}"
+            );
+        }
+        show(&project, 20);
+    }
+    for more in [
+        scope("\"**\""),
+        "risk high tier 1 \"docs/**\"\n".to_owned(),
+        verdict("pass"),
+    ] {
+        let (project, flags) = with_task("check AC-1: true\n");
+        round(&project, &flags, 0);
+        let text = format!("{more}check AC-1: true\n");
+        project.write(".tasks/T.vplan", task(&text));
+        round(&project, &flags, 20);
+        round(&project, &[&flags[..], &["--require", "full"]].concat(), 0);
+        show(&project, 0);
+    }
+}
+
 #[test]
 fn a_criterion_that_goes_before_the_first_round_or_with_the_contract() {
     let (project, flags) = with_task(BOTH);
@@ -380,6 +440,8 @@ fn a_command_of_the_request_that_recovery_drops_confirms_nothing() {
         "npm run test-login",
         "make nothere",
         "npm run test && npm run test-login",
+        "npm run --if-present test-login",
+        "pnpm --if-present run test-login",
     ] {
         // Recovery drops only what the base does not have, either.
         let project = Project::git_with(&[
@@ -404,13 +466,13 @@ fn a_command_of_the_request_that_recovery_drops_confirms_nothing() {
 
 #[test]
 fn a_request_whose_commands_all_ran_confirms() {
-    let project = project("vplan 1\ncheck own: true\n");
+    // A contract may have commands that pass without their script.
+    let project = project("vplan 1\ncheck own: npm run --if-present lint\n");
     project.write("Makefile", "a:\n\ttrue\nb:\n\ttrue\n");
-    round(
-        &project,
-        &["--command", "make a && make b", "--require", "full"],
-        0,
-    );
+    project.write("package.json", "{\"scripts\":{\"x\":\"true\"}}");
+    for command in ["make a && make b", "npm run --if-present x"] {
+        round(&project, &["--command", command, "--require", "full"], 0);
+    }
 }
 
 #[test]

@@ -3,11 +3,17 @@
 use vplan_base::word::Word;
 use vplan_check::tool::layers;
 pub(super) use vplan_check::tool::{Layer, Role, Tool, layers_of_body};
-use vplan_plan::Step;
+use vplan_plan::{Origin, Step};
 
 /// Returns the layers of a step's command, outermost first. None without an argument vector.
+///
+/// Only a contract may let a command pass without its script: a request asks for it.
 pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
-    let words: Vec<String> = step.argv.iter().flatten().map(lossy).collect();
+    let is_requested = step.origin != Origin::Contract;
+    let words = step.argv.iter().flatten().map(lossy);
+    let words: Vec<String> = words
+        .filter(|word| !(is_requested && word == "--if-present"))
+        .collect();
     let mut layers = layers(&words, Some(&step.dir));
     if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
         let makes = layers.iter_mut().filter(|l| l.tool == Tool::Make);
