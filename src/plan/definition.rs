@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
-use vplan_base::word::{and_more, count, first_of, visible};
+use vplan_base::word::{Word, and_more, count, first_of, visible};
 
 /// The reason's name.
 pub const DEFINITION_CHANGED: &str = "definition-changed";
@@ -209,14 +209,27 @@ impl<'a> Changed<'a> {
     }
 }
 
+/// Variables, and a setting of git, whose value names files to execute, or their folders.
+const EXECUTED: [&str; 7] = [
+    "BASH_ENV",
+    "ENV",
+    "NODE_PATH",
+    "PERL5LIB",
+    "PYTHONPATH",
+    "RUBYLIB",
+    "core.hooksPath",
+];
+
 /// Returns the files that a step starts, or gives to an interpreter, in a `.git` or in `.vplan`: no
 /// change shows them.
 #[must_use]
 pub fn out_of_tree(step: &Step) -> Vec<RepoPath> {
     // What a path is made of has what the path has.
     let dirs = [&step.dir].into_iter().chain(&step.tool_path);
-    let words = step.argv.iter().flatten().map(|word| word.as_bytes());
-    let mut parts = words.chain(dirs.map(|dir| dir.as_bytes()));
+    let dirs = dirs.map(|dir| dir.as_bytes());
+    let words = || step.argv.iter().flatten().map(|word| word.as_bytes());
+    let values = || step.env.values().map(|value| value.as_bytes());
+    let mut parts = words().chain(dirs).chain(values());
     let may_be_out = |part: &[u8]| part.windows(4).any(|w| w == b".git" || w == b".vpl");
     if !parts.any(may_be_out) {
         return Vec::new();
@@ -229,7 +242,33 @@ pub fn out_of_tree(step: &Step) -> Vec<RepoPath> {
         Place::Exact(path) => is_out(&path).then_some(path),
         Place::Below(_) | Place::Fitting(..) | Place::Configuration(_) => None,
     };
+    let set = |word: &'_ [u8]| {
+        let at = word.iter().position(|b| *b == b'=')?;
+        let (name, value) = (word.get(..at)?, word.get(at + 1..)?);
+        EXECUTED
+            .iter()
+            .any(|known| known.as_bytes() == name)
+            .then(|| value.to_vec())
+    };
+    let known = |(name, value): (&String, &Word)| {
+        EXECUTED
+            .contains(&name.as_str())
+            .then(|| value.as_bytes().to_vec())
+    };
+    let executed: Vec<Vec<u8>> = words()
+        .filter_map(set)
+        .chain(step.env.iter().filter_map(known))
+        .collect();
+    let executed = executed
+        .iter()
+        .flat_map(|value| value.split(|b| *b == b':'));
+    let executed = executed.filter_map(|path| step.dir.join(path).ok());
     let facts = Facts::default();
     let files = Files::of_step(step, &facts).files;
-    files.into_iter().filter_map(exact).collect()
+    let executed = executed.filter(is_out);
+    files
+        .into_iter()
+        .filter_map(exact)
+        .chain(executed)
+        .collect()
 }

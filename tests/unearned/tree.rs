@@ -183,10 +183,31 @@ fn command_that_names_a_file_of_git_or_records_narrows() {
         project.write(file, "true\n").write("src/a", "true # 2\n");
         narrows(&project, &[], file);
     }
+    for (check, file) in [
+        ("run awk -f .git/helper src/a", ".git/helper"),
+        ("run env BASH_ENV=.git/helper bash -c true", ".git/helper"),
+        (
+            "run sh -c true\n  env PYTHONPATH=\"lib:.git/lib\"",
+            ".git/lib",
+        ),
+        ("run git -c core.hooksPath=.git/own status", ".git/own"),
+    ] {
+        let project = project(&format!("check unit {{\n  {check}\n}}\n"));
+        project
+            .write(".git/helper", "{}\n")
+            .write("src/a", "true # 2\n");
+        narrows(&project, &[], file);
+    }
     // Words that are no program and no script name nothing that is executed.
-    let honest = project("check unit: test -d .git\n");
-    honest.write("src/a", "true # 2\n");
-    honest.run(&["run", "--require", "full"]).exits(0);
+    for command in [
+        "test -d .git",
+        "env GIT_DIR=.git git status",
+        "env PYTHONPATH=src true",
+    ] {
+        let honest = project(&format!("check unit: {command}\n"));
+        honest.write("src/a", "true # 2\n");
+        honest.run(&["run", "--require", "full"]).exits(0);
+    }
 }
 
 #[test]

@@ -241,6 +241,14 @@ impl<'a> Files<'a> {
         if matches!(name, "make" | "gmake") {
             self.makefiles(dir, arguments, deepest);
         }
+        let named = match name {
+            "awk" | "gawk" | "mawk" | "sed" | "gsed" => option(arguments, Some("-f"), &["--file"]),
+            _ if is_shell(name) => option(arguments, None, &["--rcfile", "--init-file"]),
+            _ => Vec::new(),
+        };
+        for file in named {
+            self.exact(dir.join(file).ok(), SCRIPT);
+        }
         let module = arguments.iter().position(|word| word == "-m");
         let is_python = name.starts_with("python") || name.starts_with("pypy") || name == "py";
         if let Some(module) = module.and_then(|at| arguments.get(at + 1))
