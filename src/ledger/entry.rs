@@ -1,7 +1,7 @@
 //! The entries of a ledger: subjects, their rounds and the terms of their gates.
 
 use super::contract_mark::ContractMark;
-use super::undone::Trace;
+use super::undone::{Trace, keep_newest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::Digest;
@@ -397,11 +397,6 @@ impl Ledger {
         self.subjects
             .binary_search_by(|e| e.subject.as_str().cmp(subject))
     }
-}
-
-/// Drops the oldest entries of a list that has more than `most`.
-pub(super) fn keep_newest<T>(list: &mut Vec<T>, most: usize) {
-    list.drain(..list.len().saturating_sub(most));
 }
 
 /// The terms under which a subject began: all of its rounds are compared with them.

@@ -5,7 +5,6 @@
 //! rebase or a squash it is still there. So each file of the trace is compared. A file that now
 //! equals the base is undone, unless its content is there under another name.
 
-use super::entry::keep_newest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +72,11 @@ pub fn add(traces: &mut Vec<Trace>, trace: Trace) {
     }
     traces.push(next);
     keep_newest(traces, COMMITS);
+}
+
+/// Drops the oldest entries of a list that has more than `most`.
+pub(super) fn keep_newest<T>(list: &mut Vec<T>, most: usize) {
+    list.drain(..list.len().saturating_sub(most));
 }
 
 /// Work of earlier rounds that is gone.

@@ -33,8 +33,8 @@ pub struct Ground<'a> {
     pub changes: &'a ChangeSet,
 }
 
-/// Answers what is asked in rounds, at most so many: answers raise further questions. Nothing is
-/// known where no root can be opened.
+/// Answers questions in rounds, at most so many: answers raise further questions. Without a root
+/// that can be opened, nothing is known.
 pub(crate) fn settled(
     root: &Path,
     git: Option<&Git>,

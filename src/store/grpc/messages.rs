@@ -111,8 +111,8 @@ pub struct ExecuteRequest {
     pub action_digest: Option<Digest>,
 }
 
-/// The name of an operation to wait for or to cancel, of a content to read, of the part of a server whose capabilities
-/// are asked for, of the machine that executed an action.
+/// The name of an operation to wait for or to cancel, of a content to read, of the part of a server that has capabilities,
+/// of the machine that executed an action.
 #[derive(Clone, PartialEq, Message)]
 pub struct Name {
     #[prost(string, tag = "1")]
@@ -246,7 +246,7 @@ pub struct BatchReadBlobsResponse {
     pub responses: Vec<Blob>,
 }
 
-/// A content with its digest, and how it ended if it was asked for.
+/// A content with its digest, and the status of reading it.
 #[derive(Clone, PartialEq, Message)]
 pub struct Blob {
     #[prost(message, optional, tag = "1")]
