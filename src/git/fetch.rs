@@ -26,7 +26,6 @@ use vplan_check::evidence::Evidence;
 use vplan_os::files;
 use vplan_os::process::ask::run;
 use vplan_os::process::attempt::Try;
-use vplan_os::process::capture::CAPTURE_LIMIT;
 use vplan_os::process::mask::Secrets;
 use vplan_os::process::pool::Pool;
 use vplan_os::process::program::{Root, SearchPath};
@@ -357,8 +356,9 @@ impl Repository<'_> {
             limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
             observe: false,
         };
-        let limits = (CAPTURE_LIMIT, None);
-        let evidence = run(&self.fetcher.pool, &what, deadline, limits).0.evidence;
+        let evidence = run(&self.fetcher.pool, &what, deadline, (None, None))
+            .0
+            .evidence;
         if evidence.timed_out {
             let limit =
                 show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));

@@ -7,6 +7,7 @@
 use super::attempt::{
     Attempt, AttemptProgress, AttemptResult, Buffer, SUPERVISOR_LOST, Try, begin,
 };
+use super::capture::CAPTURE_LIMIT;
 use super::mask::Secrets;
 use super::pool::Pool;
 use super::program::{Root, SearchPath};
@@ -88,14 +89,14 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
         confine: None,
     };
     let deadline = Instant::now() + what.limit;
-    let (tried, stopped) = run(pool, &tried, deadline, (what.most, what.stop));
+    let (tried, stopped) = run(pool, &tried, deadline, (Some(what.most), what.stop));
     let (evidence, status) = (tried.evidence, tried.status);
     let mut stderr = evidence.stderr.text();
     stderr.drain(..stderr.len().saturating_sub(STDERR));
     let how = match (stopped, evidence.spawn_error, status) {
         (Some(why), ..) => return Err(why),
-        _ if evidence.timed_out => return Err(NoAnswer::TimedOut),
         _ if evidence.stdout.total > what.most as u64 => return Err(NoAnswer::TooMuch(what.most)),
+        _ if evidence.timed_out => return Err(NoAnswer::TimedOut),
         (None, Some(error), _) if error.code != SUPERVISOR_LOST => {
             return Err(NoAnswer::NotStarted(error.message));
         }
@@ -108,14 +109,14 @@ pub fn ask(pool: &Pool, what: &Ask<'_>) -> Result<Vec<u8>, NoAnswer> {
 }
 
 /// Runs a program until none of its processes remain. It is stopped at the deadline, when it has
-/// written more than `most` bytes, or when another thread asks; then the reason is returned, too.
+/// written more than `most` bytes, or at a request; then the reason is returned, too.
 pub fn run(
     pool: &Pool,
     what: &Try<'_, '_>,
     mut deadline: Instant,
-    (most, stop): (usize, Option<&StopRequest>),
+    (most, stop): (Option<usize>, Option<&StopRequest>),
 ) -> (AttemptResult, Option<NoAnswer>) {
-    let mut attempt = match begin(pool, what, most) {
+    let mut attempt = match begin(pool, what, most.unwrap_or(CAPTURE_LIMIT)) {
         Ok(attempt) => attempt,
         Err(tried) => return (*tried, None),
     };
@@ -134,10 +135,11 @@ pub fn run(
             }
         }
         let is_late = Instant::now() >= deadline;
+        let exceeded = most.filter(|most| attempt.written() > *most as u64);
         if why.is_none() {
             why = match () {
                 () if level == StopLevel::Now => Some(NoAnswer::Stopped),
-                () if attempt.written() > most as u64 => Some(NoAnswer::TooMuch(most)),
+                () if exceeded.is_some() => exceeded.map(NoAnswer::TooMuch),
                 () if is_late => Some(NoAnswer::TimedOut),
                 () => continue,
             };

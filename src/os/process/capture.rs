@@ -15,7 +15,7 @@ use vplan_check::output::reader::Stream;
 use vplan_check::reading::Reading;
 
 /// Limit for the kept beginning of a stream, and for its end, in bytes of memory each.
-pub const CAPTURE_LIMIT: usize = 64 * 1024;
+pub(crate) const CAPTURE_LIMIT: usize = 64 * 1024;
 
 /// Limit of the last output in a live view, in bytes.
 const LIVE: usize = 512;
