@@ -4,7 +4,7 @@ use super::baseline::has_contract;
 use crate::{Engine, Oid, RepoPath, Session, visible};
 use vplan_git::refs::Refs;
 use vplan_plan::request::ChangedIn;
-use vplan_repo::changes::base::{DefaultBase, Unrelated, is_empty_tree};
+use vplan_repo::changes::base::{DefaultBase, Unrelated};
 use vplan_repo::load::DEFAULT_CONTRACT;
 
 /// The commit whose contract and baseline a change is compared with.

@@ -22,9 +22,9 @@ use vplan_git::pins::Pins;
 use vplan_lock::{Lock, Lock as Pinned, PinnedImport, PinnedRef, RecordedAnswer};
 use vplan_plan::diff::ContractDiff;
 use vplan_plan::diff::contracts::{Side, compare};
+use vplan_repo::load;
 use vplan_repo::lockfile::{self, LockFile};
 use vplan_repo::pinned::{CHANGED, Fetching, NOT_PINNED, PinnedImports};
-use vplan_repo::{changes, load};
 
 /// The lock of a contract, with all that it takes to bring it up to date.
 pub struct Locking<'e> {
@@ -82,7 +82,7 @@ impl<'e> Locking<'e> {
         }
         let resolve = |revision| {
             let git = site.git.as_ref().map_err(GitError::clone)?;
-            changes::resolve(git, revision)
+            git.named(revision)
         };
         Ok(Self {
             engine,

@@ -1,6 +1,5 @@
 //! Finds and loads the contract.
 
-use crate::changes;
 use crate::folders::{Folders, FoldersOf};
 use crate::import::{self, NOT_UTF8, TOO_LARGE};
 use std::os::unix::ffi::OsStrExt as _;
@@ -469,7 +468,7 @@ fn read_revision(
     cap: u64,
 ) -> Result<Read, LoadError> {
     let git = site.git.as_ref().map_err(GitError::clone)?;
-    let commit = changes::resolve(git, revision)?;
+    let commit = git.named(revision)?;
     match git.file_at(&commit, path, cap) {
         Ok(Some(bytes)) => Ok((Some(bytes), commit)),
         Ok(None) => Err(LoadError::MissingIn {

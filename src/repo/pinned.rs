@@ -1,7 +1,6 @@
 //! Resolves a git import to bytes: those that the lock pins, or those that will be pinned.
 
 use crate::beside::BesideError;
-use crate::changes;
 use crate::load::Site;
 use crate::lockfile::{self, LockFile};
 use std::collections::BTreeSet;
@@ -132,7 +131,7 @@ impl<'a> PinnedImports<'a> {
         } = self;
         self.found.get_or_insert_with(|| {
             let git = || site.git.as_ref().map_err(GitError::clone);
-            let commit = revision.map(|revision| changes::resolve(git()?, revision));
+            let commit = revision.map(|revision| git()?.named(revision));
             lockfile::read(site, path, commit.transpose()?.as_ref())
         })
     }

@@ -240,7 +240,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
             Compared::Whole { why, .. } => Err(ChangeError::CiWhole { why }),
         };
     };
-    let tip = resolve(git, name)?;
+    let tip = git.named(name)?;
     let head = git
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
@@ -258,14 +258,6 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         unrelated: Unrelated::of(name, tip, &commit),
         tip: Some(tip),
     })
-}
-
-/// Resolves a revision, or a branch that only a remote has.
-///
-/// # Errors
-/// The name is unknown, or ambiguous.
-pub fn resolve(git: &Git, name: &str) -> Result<Oid, GitError> {
-    git.named(name)
 }
 
 /// Reads `[STATUS:]PATH`, or `:/PATH`, which is from the root in any directory.
