@@ -328,7 +328,7 @@ fn a_statement_that_goes_between_rounds_completes_nothing() {
             let answer = format!(
                 "cat >/dev/null; echo '{{\"verdict\": \"{verdict}\", \"reasoning\": \"r\"}}'\n"
             );
-            project.write(&format!(".tasks/{verdict}.sh"), answer);
+            project.write(format!(".tasks/{verdict}.sh"), answer);
         }
         round(&project, &flags, 40);
         project.write(".tasks/T.vplan", task(&format!("{after}{checks}")));

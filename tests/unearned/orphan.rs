@@ -114,7 +114,7 @@ fn an_unborn_branch_without_a_log_is_not_the_first_commit() {
         let project = unborn(LESS);
         project.git(trace);
         for name in ["main", "remotes/origin/HEAD", "remotes/origin/main"] {
-            let _ = std::fs::remove_file(project.path(&format!(".git/refs/{name}")));
+            let _ = std::fs::remove_file(project.path(format!(".git/refs/{name}")));
         }
         project.git(&["update-ref", "-d", "refs/heads/main"]);
         std::fs::remove_dir_all(project.path(".git/logs")).unwrap();
