@@ -2,7 +2,7 @@
 
 use super::index::Index;
 use super::list::{ChildKind, GlobIndex, Level, ListIndex, Lists};
-use super::walk::Walk;
+use super::walk::{Sink, Walk};
 use crate::change::ChangeSet;
 use crate::glob::Selection;
 use crate::index::{Dense, Index as _};
@@ -221,25 +221,6 @@ impl Tally {
         tally
     }
 
-    /// Whether a glob is already known to match the current file.
-    #[inline]
-    pub(super) fn knows(&self, glob: GlobIndex) -> bool {
-        let word = self.globs[glob].get(self.word);
-        word.is_some_and(|word| word & self.bit != 0)
-    }
-
-    /// Notes a glob that matches the current file.
-    #[inline]
-    pub(super) fn hit(&mut self, glob: GlobIndex) {
-        let mask = &mut self.globs[glob];
-        if *mask == NONE {
-            self.touched.push(glob);
-        }
-        if let Some(word) = mask.get_mut(self.word) {
-            *word |= self.bit;
-        }
-    }
-
     /// Evaluates the lists on the current block, whose first file has the index `base`, and clears
     /// the block.
     fn close(&mut self, lists: &Lists<'_>, base: u32) {
@@ -322,6 +303,25 @@ impl Tally {
         for list in self.found.drain(..) {
             self.all[list] = Hits::default();
             self.items[list].fill(Hits::default());
+        }
+    }
+}
+
+impl Sink for Tally {
+    #[inline]
+    fn knows(&self, glob: GlobIndex) -> bool {
+        let word = self.globs[glob].get(self.word);
+        word.is_some_and(|word| word & self.bit != 0)
+    }
+
+    #[inline]
+    fn hit(&mut self, glob: GlobIndex) {
+        let mask = &mut self.globs[glob];
+        if *mask == NONE {
+            self.touched.push(glob);
+        }
+        if let Some(word) = mask.get_mut(self.word) {
+            *word |= self.bit;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::index::{EntryIndex, GRAM, GroupIndex, Index, Keys, Test};
 use super::list::GlobIndex;
-use super::matcher::Tally;
 use crate::glob::{Pattern, PatternSet};
 use crate::index::Dense;
 
@@ -11,6 +10,14 @@ const PATIENCE: u32 = 256;
 
 /// Maximum number of compiled sets, because each may take a megabyte or two.
 const SETS: usize = 8;
+
+/// Takes the globs that match the current path.
+pub(super) trait Sink {
+    /// Whether a glob is already known to match the path.
+    fn knows(&self, glob: GlobIndex) -> bool;
+    /// Notes a glob that matches the path.
+    fn hit(&mut self, glob: GlobIndex);
+}
 
 /// A walk over paths. It is fastest in byte order, because neighbours share directories, which are
 /// looked up once.
@@ -56,7 +63,7 @@ impl<'g, 'p> Walk<'g, 'p> {
 
     /// Tells the tally of each glob that matches the path, at least once. A glob that it knows is
     /// not tested again.
-    pub(super) fn visit(&mut self, path: &'p [u8], tally: &mut Tally) {
+    pub(super) fn visit(&mut self, path: &'p [u8], tally: &mut impl Sink) {
         let index = self.index;
         let pairs = self.before.iter().zip(path);
         let shared = pairs.take_while(|(a, b)| a == b).count();
@@ -114,7 +121,7 @@ fn test(
     mut next: Option<EntryIndex>,
     path: &[u8],
     end: Option<usize>,
-    tally: &mut Tally,
+    tally: &mut impl Sink,
 ) {
     while let Some(entry) = next.map(|entry| &index.entries[entry]) {
         match entry.test {
@@ -136,7 +143,7 @@ fn test(
 }
 
 impl Set {
-    fn test(&mut self, group: &[(GlobIndex, &Pattern)], path: &[u8], tally: &mut Tally) {
+    fn test(&mut self, group: &[(GlobIndex, &Pattern)], path: &[u8], tally: &mut impl Sink) {
         if let Set::Waiting(met) = self {
             *met += 1;
             if *met > PATIENCE {
