@@ -139,6 +139,21 @@ impl TestCounts {
         self.passed.saturating_add(self.failed)
     }
 
+    /// Returns the number of tests of which it is known how they ended.
+    #[must_use]
+    pub(crate) fn all(self) -> u64 {
+        self.ran().saturating_add(self.skipped)
+    }
+
+    /// What speaks against a summary that announces so many tests: it shows the outcome of fewer,
+    /// or of more.
+    #[must_use]
+    pub(crate) fn differ_from(self, announced: u64) -> Option<String> {
+        let tests = vplan_base::word::count(announced, "test");
+        let shown = self.all();
+        (shown != announced).then(|| format!("it counts {tests} and says how {shown} ended"))
+    }
+
     /// Whether one of them is larger than a run can have.
     #[must_use]
     pub(crate) fn is_impossible(self) -> bool {

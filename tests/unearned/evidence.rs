@@ -48,6 +48,9 @@ fn a_junit_case_with_an_unknown_outcome() {
         "<testcase name='a' result='interrupted'/>",
         "<testcase name='a' status='no-idea'/>",
         "<testcase name='b'/><testcase name='a'><cancelled>x</cancelled></testcase>",
+        "<testcase name='a'><rerunFailure/></testcase>",
+        "<testcase name='a'><testcase name='b'><failure/></testcase></testcase>",
+        "<testcase name='a'>&f;</testcase>",
     ] {
         reporting("junit", &format!("<testsuite name='s'>{case}</testsuite>")).exits(42);
     }
@@ -57,6 +60,9 @@ fn a_junit_case_with_an_unknown_outcome() {
         "<testcase name='a'/><testcase name='b' status='pending'><skipped/></testcase>",
         "<testcase name='a'><properties/><attachments/><system-out>aborted</system-out></testcase>",
         "<testcase name='a[1]'/><testcase name='a[1]'/>",
+        "<testcase name='a'><flakyFailure/></testcase>",
+        "<testcase name='a'><testcase name='b'/></testcase>",
+        "<testcase name='a'><system-out>&lt;&#27;&#0;<testcase><failure/></testcase></system-out></testcase>",
     ] {
         reporting("junit", &format!("<testsuite name='s'>{case}</testsuite>")).exits(0);
     }
@@ -363,5 +369,275 @@ fn a_file_that_eslint_ignores_is_not_a_finding() {
                 .says("ESLint ignores a file")
                 .never_says("repair what");
         }
+    }
+}
+
+/// How each of these outputs is judged: the format, and the text.
+fn judged(verb: &str, exit: i32, outputs: &[(&str, &str)]) {
+    for (format, text) in outputs {
+        let format = match *format {
+            "" => String::new(),
+            format => format!("format {format}"),
+        };
+        let script = format!("cat <<'END'\n{text}\nEND\n");
+        let project = project(&format!("  {verb} sh t.sh\n  {format}"), &script);
+        project.run(&FULL).exits(exit);
+    }
+}
+
+#[test]
+fn a_text_that_does_not_say_how_all_tests_ended() {
+    let started =
+        |n: u32| format!("    Starting {n} tests across 1 binary\n     Summary [   0.001s] ");
+    let nextest = |result: &str| format!("{}3 tests run: {result}", started(3));
+    let node = |tests: u32, more: &str| {
+        format!(
+            "ℹ tests {tests}\nℹ suites 1\nℹ pass 1\nℹ fail 0\n{more}ℹ cancelled 0\nℹ skipped 1\nℹ todo 1\nℹ duration_ms 1"
+        )
+    };
+    let rule = "-".repeat(70);
+    let unittest = |result: &str| format!("{rule}\nRan 3 tests in 0.001s\n\n{result}");
+    let vitest = |files: &str, tests: &str| format!(" Test Files  {files}\n      Tests  {tests}");
+    let jest = |suites: &str, tests: &str| format!("Test Suites: {suites}\nTests: {tests}");
+    let session = |items: &str, result: &str| {
+        format!("=== test session starts ===\ncollected {items}\n\n=== {result} in 0.1s ===")
+    };
+    judged(
+        "test",
+        42,
+        &[
+            ("jest", &jest("1 passed, 1 total", "3 passed, 10 total")),
+            ("jest", &jest("1 passed, 2 total", "3 passed, 3 total")),
+            (
+                "jest",
+                &jest("1 aborted, 1 passed, 2 total", "1 passed, 1 total"),
+            ),
+            (
+                "jest",
+                &jest("1 passed, 1 total", "1 passed, 2 aborted, 3 total"),
+            ),
+            ("jest", &jest("1 passed, 1 total", "3 passed, 2 total")),
+            ("vitest", &vitest("1 passed (1)", "1 passed (3)")),
+            ("vitest", &vitest("1 passed (2)", "1 passed (1)")),
+            (
+                "vitest",
+                &vitest("1 passed (1)", "1 passed | 2 cancelled (3)"),
+            ),
+            ("node", &node(9, "")),
+            ("node", &node(4, "ℹ aborted 1\n")),
+            (
+                "dotnet",
+                "Passed!  - Failed:     0, Passed:     1, Skipped:     0, Total:     9, Duration: 1 s - a.dll (net8.0)",
+            ),
+            (
+                "dotnet",
+                "Test summary: total: 9, failed: 0, succeeded: 1, skipped: 0, duration: 1s",
+            ),
+            (
+                "dotnet",
+                "Test summary: total: 2, failed: 0, succeeded: 1, skipped: 0, aborted: 1, duration: 1s",
+            ),
+            (
+                "dotnet",
+                "Total tests: 9. Passed: 1. Failed: 0. Skipped: 0.",
+            ),
+            ("nextest", &nextest("1 passed, 0 skipped")),
+            ("nextest", &nextest("1 passed, 2 aborted, 0 skipped")),
+            ("unittest", &unittest("OK (aborted=2)")),
+            ("mocha", "  1 passing (1ms)\n  2 aborted"),
+            ("pytest", "1 passed, 2 aborted in 0.1s"),
+            ("pytest", "1 passed, 2 subtests failed in 0.1s"),
+            ("pytest", &session("3 items / 1 error", "3 passed")),
+            ("", "5 tests, 2 passed, 0 failures"),
+        ],
+    );
+    // The other words of the same tools.
+    judged(
+        "test",
+        0,
+        &[
+            (
+                "jest",
+                &jest(
+                    "1 skipped, 3 passed, 3 of 4 total",
+                    "2 skipped, 1 todo, 5 passed, 8 total",
+                ),
+            ),
+            (
+                "vitest",
+                &vitest(
+                    "2 passed | 1 skipped (3)",
+                    "5 passed | 1 expected fail | 2 skipped | 1 todo (9)",
+                ),
+            ),
+            ("node", &node(3, "")),
+            ("node", &node(2, "")),
+            (
+                "dotnet",
+                "Passed!  - Failed:     0, Passed:     5, Skipped:     1, Total:     6, Duration: 1 s - a.dll (net8.0)",
+            ),
+            (
+                "dotnet",
+                "Test summary: total: 3, failed: 0, succeeded: 2, skipped: 1, duration: 1s",
+            ),
+            (
+                "nextest",
+                &nextest("3 passed (1 slow, 1 flaky, 1 leaky), 2 skipped"),
+            ),
+            ("unittest", &unittest("OK (skipped=1, expected failures=1)")),
+            ("unittest", &unittest("OK (SKIP=1)")),
+            ("mocha", "  3 passing (1ms)\n  2 pending\n\n  2 files"),
+            (
+                "pytest",
+                "1 passed, 2 skipped, 1 xfailed, 3 warnings, 2 deselected, 5 subtests passed, 1 rerun, 1 retried in 0.1s",
+            ),
+            (
+                "pytest",
+                &session(
+                    "10 items / 7 deselected / 3 selected",
+                    "3 passed, 7 deselected",
+                ),
+            ),
+            (
+                "pytest",
+                &session("9 items / 1 skipped", "9 passed, 1 skipped"),
+            ),
+            (
+                "",
+                "5 tests, 3 passed, 2 warnings, 0 failures, 0 exceptions",
+            ),
+            (
+                "",
+                "5 tests, 5 passed, 2 warnings, 0 failures, 0 exceptions",
+            ),
+            ("", "3 runs, 5 assertions, 0 failures, 0 errors, 1 skips"),
+        ],
+    );
+    // Plug-ins that share tests among machines take them out and say nothing to pytest.
+    let ran = printing("format pytest", &session("10 items", "3 passed"));
+    let step = &ran.exits(0).json()["steps"][0];
+    assert!(
+        step["detail"]
+            .as_str()
+            .unwrap()
+            .contains("it counts 10 tests and says how 3 ended"),
+        "{step:#}"
+    );
+    // Nor is a remark made where nothing is left out.
+    let text = jest("1 skipped, 3 passed, 3 of 4 total", "5 passed, 5 total");
+    let step = &printing("format jest", &text).exits(0).json()["steps"][0];
+    assert!(step["reason"].is_null(), "{step:#}");
+}
+
+#[test]
+fn a_test_of_go_that_began_and_did_not_end() {
+    let events = |events: &[(&str, &str)]| -> String {
+        let line = |(action, test): &(&str, &str)| match *test {
+            "" => format!("{{\"Action\":\"{action}\",\"Package\":\"p\"}}\n"),
+            _ => format!("{{\"Action\":\"{action}\",\"Package\":\"p\",\"Test\":\"{test}\"}}\n"),
+        };
+        events.iter().map(line).collect()
+    };
+    let glued =
+        "{\"Action\":\"output\",\"Package\":\"p\",\"Output\":\"x--- PASS: B (0.00s)\\n\"}\n";
+    let begun = [("run", "A"), ("pass", "A"), ("run", "B")];
+    let not_built = "{\"ImportPath\":\"q\",\"Action\":\"build-fail\"}\n";
+    let well = events(&[("run", "A"), ("attr", "A"), ("pass", "A"), ("pass", "")]);
+    judged(
+        "test",
+        42,
+        &[
+            ("go", &events(&[&begun[..], &[("pass", "")]].concat())),
+            (
+                "go",
+                &events(&[&begun[..2], &[("aborted", "B"), ("pass", "")]].concat()),
+            ),
+            ("go", &format!("{not_built}{well}")),
+        ],
+    );
+    judged(
+        "test",
+        0,
+        &[
+            ("go", &well),
+            (
+                "go",
+                &events(
+                    &[
+                        &begun[..],
+                        &[("pause", "B"), ("cont", "B"), ("skip", "B"), ("pass", "")],
+                    ]
+                    .concat(),
+                ),
+            ),
+            (
+                "go",
+                &events(&[
+                    ("run", "A"),
+                    ("pass", "A"),
+                    ("run", "BenchmarkA"),
+                    ("artifacts", "A"),
+                    ("later", "A"),
+                    ("pass", ""),
+                ]),
+            ),
+            (
+                "go",
+                &format!("{}{glued}{}", events(&begun), events(&[("pass", "")])),
+            ),
+            (
+                "go",
+                &format!("{well}{{\"Action\":\"login\",\"Package\":\"p\",\"Test\":\"x\"}}\n"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_linter_that_counts_more_than_it_shows() {
+    let eslint = |errors: u32, messages: &str| {
+        format!(
+            "[{{\"filePath\":\"/a.js\",\"messages\":[{messages}],\"errorCount\":{errors},\"warningCount\":1}}]"
+        )
+    };
+    let sarif = |results: &str| {
+        format!(
+            "{{\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{{\"driver\":{{\"name\":\"x\"}}}}{results}}}]}}"
+        )
+    };
+    let result = |level: &str| {
+        sarif(&format!(
+            ",\"results\":[{{\"ruleId\":\"r\",\"level\":\"{level}\",\"message\":{{\"text\":\"m\"}}}}]"
+        ))
+    };
+    let msbuild =
+        |errors: u32| format!("Build succeeded.\n    0 Warning(s)\n    {errors} Error(s)");
+    let warning = "{\"ruleId\":\"x\",\"severity\":1,\"message\":\"m\",\"line\":1,\"column\":1}";
+    judged(
+        "lint",
+        40,
+        &[("eslint", &eslint(2, "")), ("sarif", &result("critical"))],
+    );
+    judged("compile", 41, &[("msbuild", &msbuild(1))]);
+    judged(
+        "lint",
+        0,
+        &[
+            ("eslint", &eslint(0, warning)),
+            ("sarif", &result("note")),
+            ("sarif", &result("warning")),
+            ("sarif", &sarif(",\"results\":[]")),
+        ],
+    );
+    judged("compile", 0, &[("msbuild", &msbuild(0))]);
+    // Tools in Go write no list where they found nothing; a run without a scan has none, too.
+    for results in [",\"results\":null", ""] {
+        let script = format!("cat <<'END'\n{}\nEND\n", sarif(results));
+        let ran = project("  lint sh t.sh\n  format sarif", &script).run(&FULL);
+        assert_eq!(
+            ran.exits(0).json()["steps"][0]["reason"],
+            "output_unread",
+            "{results}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::reader::{Format, FormatName};
 use crate::reading::{Finding, Level, Reading};
 use serde::Deserialize;
+use vplan_base::word::count;
 
 /// `[{"filePath":…,"messages":[…]}]`.
 pub const FORMAT: Format = Format::document::<DocumentReader<EslintJson>>(
@@ -20,6 +21,8 @@ struct EslintJson;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
+    #[serde(default)]
+    error_count: u64,
     file_path: String,
     messages: Vec<Message>,
 }
@@ -49,6 +52,12 @@ impl DocumentKind for EslintJson {
     fn read(text: &str, reading: &mut Reading) -> Option<()> {
         let (outputs, wrong) = document::values::<Vec<File>>(text);
         for file in outputs.into_iter().flatten() {
+            let errors = file.messages.iter().filter(|m| m.severity != 1).count() as u64;
+            if errors < file.error_count {
+                let counts = count(file.error_count, "error");
+                let path = &file.file_path;
+                reading.object(format!("{path}: it counts {counts} and shows {errors}"));
+            }
             for message in file.messages {
                 if is_ignored(&message.message) {
                     leave_out(reading, Some(&file.file_path));

@@ -34,8 +34,9 @@ impl Reader for Msbuild {
             self.failed |=
                 line.starts_with("Build FAILED.") || line.starts_with("Build failed with ");
             self.known |= self.failed || line.starts_with("Build succeeded");
-        } else if let Some((_, "Error(s)" | "Warning(s)")) = counted(line) {
+        } else if let Some((n, word @ ("Error(s)" | "Warning(s)"))) = counted(line) {
             self.known = true;
+            self.failed |= n > 0 && word == "Error(s)";
         } else if line.starts_with("MSBuild version ")
             || line.starts_with("Microsoft (R) Build Engine version ")
         {

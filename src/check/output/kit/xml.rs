@@ -81,8 +81,12 @@ pub fn walk(text: &str, visit: &mut impl Visit) -> Result<(), String> {
                 let mut buffer = [0; 4];
                 let text = match reference.resolve_char_ref() {
                     Ok(Some(character)) => &*character.encode_utf8(&mut buffer),
-                    // What a document declares itself is not expanded.
-                    _ => quick_xml::escape::resolve_xml_entity(&name).unwrap_or("\u{fffd}"),
+                    // What a document declares itself may hold elements, and is not expanded.
+                    Ok(None) => match quick_xml::escape::resolve_xml_entity(&name) {
+                        Some(text) => text,
+                        None => return Err(format!("it uses the unknown entity `{name}`")),
+                    },
+                    Err(_) => "\u{fffd}",
                 };
                 visit.text(text);
             }

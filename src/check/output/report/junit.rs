@@ -45,7 +45,10 @@ impl<const IS_FINDINGS: bool> DocumentKind for Junit<IS_FINDINGS> {
             report.reading.object(problem);
         }
         // A torn report ends within suites and cases: what they said so far counts.
-        report.end_case();
+        while report.case.is_some() {
+            report.end_case();
+            report.case = report.outer.pop();
+        }
         report.reading.tests = (!IS_FINDINGS).then_some(report.counts);
         *reading = report.reading;
         Some(())
@@ -59,6 +62,8 @@ struct Report {
     counts: TestCounts,
     suites: Vec<Suite>,
     case: Option<Case>,
+    /// The cases around it, which few tools write.
+    outer: Vec<Case>,
     /// The element of a failure that is open: its depth, and what it says.
     open: Option<(usize, FailureElement)>,
 }
@@ -142,7 +147,8 @@ impl Visit for Report {
                 }
                 self.suites.push(suite);
             }
-            "testcase" if self.case.is_none() => {
+            "testcase" if self.case.is_none() || self.is_direct(depth) => {
+                self.outer.extend(self.case.take());
                 let mut case = Case {
                     depth,
                     ..Case::default()
@@ -176,8 +182,8 @@ impl Visit for Report {
                     attributes.each(|key, value| case.todo |= key == "type" && value() == "todo");
                 }
             }
-            // What a later try made good, or did not.
-            "flakyFailure" | "flakyError" | "rerunFailure" | "rerunError" => {
+            // What a later try made good; `rerunFailure` is of one that did not, beside a `failure`.
+            "flakyFailure" | "flakyError" => {
                 if let Some(case) = &mut self.case {
                     case.is_flaky |= depth == case.depth + 1;
                 }
@@ -203,6 +209,7 @@ impl Visit for Report {
         }
         if self.case.as_ref().is_some_and(|case| case.depth == depth) {
             self.end_case();
+            self.case = self.outer.pop();
         }
         if let Some(suite) = self.suites.pop_if(|suite| suite.depth == depth) {
             let name = suite.shown_name();
@@ -496,6 +503,16 @@ mod tests {
                 Some((0, 1, 0, 0)),
             ),
             (
+                "a rerun that failed alone",
+                "<testsuite><testcase><rerunFailure/></testcase></testsuite>",
+                Some((0, 1, 0, 0)),
+            ),
+            (
+                "a case in a case",
+                "<testsuite><testcase><testcase><failure/></testcase><error/></testcase><testcase/></testsuite>",
+                Some((1, 2, 0, 0)),
+            ),
+            (
                 "two failures of one",
                 "<testsuite failures='2'><testcase><failure/><error/></testcase></testsuite>",
                 Some((0, 1, 0, 0)),
@@ -518,7 +535,7 @@ mod tests {
             (
                 "entities",
                 "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><testsuite name='&b;'><testcase name='&b;'>&b;<failure>&b;&#60;</failure></testcase></testsuite>",
-                Some((0, 1, 0, 0)),
+                Some((1, 0, 0, 1)),
             ),
             (
                 "a dangling &",

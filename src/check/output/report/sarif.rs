@@ -29,7 +29,8 @@ struct Log {
 struct Run {
     artifacts: Option<Vec<Artifact>>,
     invocations: Option<Vec<Invocation>>,
-    results: Results,
+    /// Some tools write none where they found none; the standard means a run without a scan.
+    results: Option<Results>,
     tool: Tool,
 }
 
@@ -247,7 +248,10 @@ impl DocumentKind for Sarif {
 }
 
 fn one(run: &Run, reading: &mut Reading) {
-    for result in &run.results.first {
+    if run.results.is_none() {
+        reading.leave_out("a run in the log has no `results`");
+    }
+    for result in run.results.iter().flat_map(|results| &results.first) {
         let kin = result.kin();
         let rule = rule(run, &kin);
         let Some(severity) = severity(&kin, rule) else {
@@ -270,7 +274,7 @@ fn one(run: &Run, reading: &mut Reading) {
             severity,
         });
     }
-    for (kin, number) in &run.results.others {
+    for (kin, number) in run.results.iter().flat_map(|results| &results.others) {
         match severity(kin, rule(run, kin)) {
             Some(Level::Error) => reading.errors = reading.errors.saturating_add(*number),
             Some(Level::Warning) => reading.warnings = reading.warnings.saturating_add(*number),
@@ -303,9 +307,10 @@ fn one(run: &Run, reading: &mut Reading) {
 fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
     let default = || rule.and_then(|rule| rule.default_configuration.level.as_deref());
     match kin.level.as_deref().or_else(default).unwrap_or("warning") {
-        "error" => Some(Level::Error),
         "note" | "none" => None,
-        _ => Some(Level::Warning),
+        level if level == "warning" || level.starts_with("info") => Some(Level::Warning),
+        // What is no level may be worse.
+        _ => Some(Level::Error),
     }
 }
 

@@ -43,6 +43,8 @@ struct Nextest {
 
 struct Summary {
     tests: TestCounts,
+    /// The number of tests that ran.
+    ran: u64,
     /// The number of tests that did not run because it was stopped.
     not_run: u64,
 }
@@ -50,9 +52,19 @@ struct Summary {
 impl Nextest {
     /// Adds up a run that has its summary.
     fn settle(&mut self) {
-        let Some(Summary { tests, not_run }) = self.summary.take() else {
+        let Some(Summary {
+            tests,
+            ran,
+            not_run,
+        }) = self.summary.take()
+        else {
             return;
         };
+        let shown = TestCounts {
+            skipped: 0,
+            ..tests
+        };
+        self.done.object_all(shown.differ_from(ran));
         if not_run > 0 {
             let why = format!("{not_run} tests were not run");
             if tests.failed == 0 {
@@ -329,6 +341,7 @@ fn summary(text: &str) -> Option<(u64, Summary)> {
         total,
         Summary {
             tests,
+            ran,
             not_run: total.saturating_sub(ran),
         },
     ))

@@ -77,16 +77,11 @@ impl Reader for DotnetTest {
         if self.block_line(line) {
             return;
         }
-        if let Some(counts) = short(line).or_else(|| single(line)) {
-            self.known = true;
+        let newer = || line.strip_prefix("Test summary: ").and_then(newer);
+        if let Some(block) = short(line).or_else(|| single(line)).or_else(newer) {
             self.now = Now::Other;
-            return self.done.tests.get_or_insert_default().add(counts);
-        }
-        if let Some(counts) = line.strip_prefix("Test summary: ").and_then(newer) {
-            self.known = true;
-            self.now = Now::Other;
-            self.whole.get_or_insert_default().add(counts);
-            return;
+            self.block = Some(block);
+            return self.end_block();
         }
         if let Some(total) = line.strip_prefix("Total tests: ") {
             if let Some((total, "")) = count(total.trim()) {
@@ -178,8 +173,7 @@ impl DotnetTest {
         };
         self.known = true;
         let counts = block.counts;
-        if counts.ran().saturating_add(counts.skipped) != block.total {
-            let wrong = "the summary of the tests does not add up";
+        if let Some(wrong) = counts.differ_from(block.total) {
             self.done.object(wrong);
         }
         if block.whole {
@@ -282,7 +276,7 @@ impl DotnetTest {
 
 /// `Passed!  - Failed:     0, Passed:     5, Skipped:     0, Total:     5, Duration: 12 ms - My.dll
 /// (net8.0)`
-fn short(line: &str) -> Option<TestCounts> {
+fn short(line: &str) -> Option<Block> {
     let rest = after(line, &["Passed!", "Failed!", "Skipped!"])?;
     let (mut counts, mut total) = (TestCounts::default(), None);
     for part in rest.trim_start().strip_prefix("- ")?.split(", ") {
@@ -296,15 +290,19 @@ fn short(line: &str) -> Option<TestCounts> {
             _ => break,
         }
     }
-    total.map(|_| counts)
+    total.map(|total| Block {
+        counts,
+        total,
+        whole: false,
+    })
 }
 
 /// `Total tests: 5. Passed: 4. Failed: 1. Skipped: 0.`, as before .NET Core 3.
-fn single(line: &str) -> Option<TestCounts> {
+fn single(line: &str) -> Option<Block> {
     let rest = line.strip_prefix("Total tests: ")?;
     let mut counts = TestCounts::default();
     let mut parts = rest.trim_end().strip_suffix('.')?.split(". ");
-    leading(parts.next()?)?;
+    let total = leading(parts.next()?)?;
     for part in parts {
         let (key, value) = part.split_once(": ")?;
         let n = leading(value)?;
@@ -315,24 +313,31 @@ fn single(line: &str) -> Option<TestCounts> {
             _ => return None,
         }
     }
-    Some(counts)
+    Some(Block {
+        counts,
+        total,
+        whole: false,
+    })
 }
 
 /// `total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.0s`
-fn newer(rest: &str) -> Option<TestCounts> {
-    let mut counts = TestCounts::default();
-    let mut total = false;
+fn newer(rest: &str) -> Option<Block> {
+    let (mut counts, mut total) = (TestCounts::default(), None);
     for part in rest.split(", ") {
         let (key, value) = part.split_once(": ")?;
         match key {
-            "total" => total = leading(value).is_some(),
+            "total" => total = leading(value),
             "failed" => counts.failed = leading(value)?,
             "succeeded" => counts.passed = leading(value)?,
             "skipped" => counts.skipped = leading(value)?,
             _ => {}
         }
     }
-    total.then_some(counts)
+    total.map(|total| Block {
+        counts,
+        total,
+        whole: true,
+    })
 }
 
 /// The name before a time: `NAME [12 ms]`, `NAME (12ms)`.

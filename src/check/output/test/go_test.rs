@@ -290,14 +290,14 @@ impl GoTest {
 }
 
 /// A line `--- PASS: NAME (0.00s)`.
-struct TestResult<'a> {
-    word: &'a str,
-    name: &'a str,
+pub(super) struct TestResult<'a> {
+    pub(super) word: &'a str,
+    pub(super) name: &'a str,
     /// Nothing but blanks precedes it; otherwise a test did not end its last line.
-    at_start: bool,
+    pub(super) at_start: bool,
 }
 
-fn result(line: &str) -> Option<TestResult<'_>> {
+pub(super) fn result(line: &str) -> Option<TestResult<'_>> {
     // Its end tells most lines apart.
     let (head, time) = line.trim_end().strip_suffix("s)")?.rsplit_once(" (")?;
     let at = head.rfind("--- ").filter(|_| is_seconds(time))?;

@@ -5,11 +5,12 @@
 use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
-use crate::output::test::go_test::located;
-use crate::reading::{FailedTest, Reading, TestCounts, clip};
+use crate::output::test::go_test::{located, result};
+use crate::reading::{FailedTest, Reading, TestCounts, clipped};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::word::count;
 
 pub const FORMAT: Format =
     Format::run::<GoTestJson>("go-test-json", &[FormatName::Go], &["{\""], |line| {
@@ -44,13 +45,36 @@ struct GoTestJson {
     /// Tests that have ended.
     ended: BTreeSet<u64>,
     said: PendingMessages,
-    /// The packages that have begun, with how many of their tests failed; some more are not
-    /// remembered.
-    packages: BTreeMap<String, u64>,
+    /// The packages that have begun; some more are not remembered.
+    packages: BTreeMap<String, Package>,
     /// The package that panicked last, and the first words of its panic.
     panic: Option<(u64, String)>,
     build: GoBuild,
+    /// What did not build.
+    not_built: Option<String>,
 }
+
+#[derive(Clone, Copy, Default)]
+struct Package {
+    failed: u64,
+    /// Its tests that have begun and not ended.
+    open: u64,
+}
+
+/// The actions of `test2json` in a package.
+const ACTIONS: [&str; 11] = [
+    "artifacts",
+    "attr",
+    "bench",
+    "cont",
+    "fail",
+    "output",
+    "pass",
+    "pause",
+    "run",
+    "skip",
+    "start",
+];
 
 /// Maximum number of tests whose end is remembered.
 const ENDED: usize = 100_000;
@@ -83,6 +107,9 @@ impl Reader for GoTestJson {
             ..self.reading
         };
         reading.object_all(build.problems);
+        if let Some(what) = self.not_built.filter(|_| reading.problems.is_empty()) {
+            reading.object(format!("{what} was not built"));
+        }
         if self.torn {
             reading.object("an event is cut off");
         }
@@ -107,23 +134,15 @@ impl GoTestJson {
                         .for_each(|line| self.build.line(Stream::Err, line));
                 }
             }
-            ("build-fail", _, Some(_)) => self.known = true,
+            ("build-fail", _, Some(what)) => {
+                self.known = true;
+                self.not_built = Some(clipped(what));
+            }
             (action, Some(package), _) => {
-                let known = matches!(
-                    action,
-                    "start"
-                        | "run"
-                        | "pause"
-                        | "cont"
-                        | "pass"
-                        | "fail"
-                        | "skip"
-                        | "output"
-                        | "bench"
-                        | "attr"
-                );
+                let known = ACTIONS.contains(&action);
                 self.known |= known;
-                if !known {
+                // What another tool writes as JSON is of no package that has begun.
+                if !known && !self.packages.contains_key(&**package) {
                     return;
                 }
                 if let Some(panic) = event
@@ -135,18 +154,21 @@ impl GoTestJson {
                     append(&mut words, panic.trim_end());
                     self.panic = Some((hash(&**package), words));
                 }
-                match &event.test {
-                    Some(test) => self.of_test(action, package, test, event.output.as_deref()),
-                    None => self.of_package(action, package, event.failed_build.is_some()),
-                }
                 let over = event.test.is_none() && matches!(action, "pass" | "fail" | "skip");
                 if !over
                     && !self.packages.contains_key(&**package)
                     && self.packages.len() < PACKAGES
                 {
-                    let mut name = package.clone().into_owned();
-                    clip(&mut name);
-                    self.packages.insert(name, 0);
+                    self.packages.insert(clipped(package), Package::default());
+                }
+                // Before Go 1.20 a result that is behind what a test printed on its line is no event.
+                let printed = event.output.as_deref().and_then(result);
+                if let Some(glued) = printed.filter(|result| !result.at_start) {
+                    self.end(package, glued.name);
+                }
+                match &event.test {
+                    Some(test) => self.of_test(action, package, test, event.output.as_deref()),
+                    None => self.of_package(action, package, event.failed_build.is_some()),
                 }
             }
             _ => {}
@@ -155,8 +177,14 @@ impl GoTestJson {
 
     fn of_test(&mut self, action: &str, package: &str, test: &str, output: Option<&str>) {
         let id = hash(&(package, test));
-        if action == "run" {
-            return self.open.begin(id);
+        let is_new = || !self.open.holds(id) && !self.ended.contains(&id);
+        // What is about a test, known or not, says that it has begun.
+        if action == "run" || !ACTIONS.contains(&action) && is_new() {
+            self.open.begin(id);
+            if let Some(open) = self.open_of(package, test) {
+                *open = open.saturating_add(1);
+            }
+            return;
         }
         if let Some(output) = output.filter(|_| action == "output") {
             let output = output.trim_end_matches(['\n', '\r']);
@@ -168,10 +196,7 @@ impl GoTestJson {
         if !matches!(action, "pass" | "fail" | "skip") {
             return;
         }
-        let is_open = self.open.end(id);
-        if is_open && self.ended.len() < ENDED {
-            self.ended.insert(id);
-        }
+        let is_open = self.end(package, test);
         // A test that was never begun was printed by another one; one that has ended may not fail.
         if !(is_open || action == "fail" && self.ended.contains(&id)) {
             return;
@@ -181,8 +206,8 @@ impl GoTestJson {
             "pass" => &mut self.counts.passed,
             "skip" => &mut self.counts.skipped,
             _ => {
-                if let Some(failed) = self.packages.get_mut(package) {
-                    *failed = failed.saturating_add(1);
+                if let Some(package) = self.packages.get_mut(package) {
+                    package.failed = package.failed.saturating_add(1);
                 }
                 let test = FailedTest {
                     message: said,
@@ -196,11 +221,37 @@ impl GoTestJson {
         *count = count.saturating_add(1);
     }
 
+    /// A test ends; whether it had begun.
+    fn end(&mut self, package: &str, test: &str) -> bool {
+        let id = hash(&(package, test));
+        let is_open = self.open.end(id);
+        if let Some(open) = self.open_of(package, test).filter(|_| is_open) {
+            *open = open.saturating_sub(1);
+        }
+        if is_open && self.ended.len() < ENDED {
+            self.ended.insert(id);
+        }
+        is_open
+    }
+
+    /// The number of the tests of its package that have begun and not ended; the end of a benchmark
+    /// is not told.
+    fn open_of(&mut self, package: &str, test: &str) -> Option<&mut u64> {
+        let package = self.packages.get_mut(package);
+        let package = package.filter(|_| !test.starts_with("Benchmark"));
+        package.map(|package| &mut package.open)
+    }
+
     fn of_package(&mut self, action: &str, package: &str, build: bool) {
         if !matches!(action, "pass" | "fail" | "skip") {
             return;
         }
-        let failed = self.packages.remove(package).unwrap_or(0);
+        let Package { failed, open } = self.packages.remove(package).unwrap_or_default();
+        if action == "pass" && open > 0 {
+            let tests = count(open, "test");
+            self.reading
+                .object(format!("package {package}: {tests} began and did not end"));
+        }
         if action == "fail" && failed == 0 {
             let why = if build { " [build failed]" } else { "" };
             let panic = self.panic.take().filter(|(who, _)| *who == hash(package));

@@ -93,6 +93,9 @@ impl Reader for Jest {
         let has_failed =
             on_out.is_some_and(|tests| tests.failed > 0) || reading.problems.len() > problems;
         is_read_there &= !is_read || is_whole && has_failed;
+        if !is_read_there {
+            reading.problems.truncate(problems);
+        }
         let mut counts = on_err.unwrap_or_default();
         if is_read_there {
             counts.add(on_out.unwrap_or_default());
@@ -118,11 +121,6 @@ impl Jest {
             self.flush();
         } else if let Some(text) = line.strip_prefix("Test Suites:") {
             summaries.files(text, ',');
-            // `1 failed, 1 of 3 total`: it stopped after the first failures (`bail`).
-            if text.contains(" of ") {
-                self.reading
-                    .leave_out("the suites behind the first failures");
-            }
             self.flush();
         } else if let Some(file) = line.strip_prefix("FAIL ") {
             self.flush();

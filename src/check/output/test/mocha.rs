@@ -62,6 +62,10 @@ impl Reader for Mocha {
                 match word {
                     "pending" => last.skipped = number,
                     "failing" => last.failed = number,
+                    _ if number > 0 && word.bytes().all(|b| b.is_ascii_lowercase()) => {
+                        let all = last.all().saturating_add(number);
+                        self.reading.object_all(last.differ_from(all));
+                    }
                     _ => {}
                 }
                 self.in_summary = matches!(word, "pending" | "failing");

@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format::run::<NodeTest>("node-test", &[FormatName::No
 #[derive(Default)]
 struct NodeTest {
     /// The summary whose lines come.
-    summary: Option<(u64, TestCounts)>,
+    summary: Option<Summary>,
     last: Option<TestCounts>,
     before: TestCounts,
     /// The list below the summary has begun.
@@ -23,6 +23,15 @@ struct NodeTest {
     place: Option<(String, u64)>,
     failure: Option<(FailedTest, Message)>,
     reading: Reading,
+}
+
+#[derive(Default)]
+struct Summary {
+    /// The number of tests that it announces; suites may be among those it counts.
+    tests: u64,
+    /// The number of its counts so far.
+    seen: u64,
+    counts: TestCounts,
 }
 
 impl Reader for NodeTest {
@@ -66,10 +75,18 @@ impl NodeTest {
         };
         let number = number::count(number).map_or(0, |(number, _)| number);
         if word == "tests" {
-            self.summary = Some((0, TestCounts::default()));
+            self.summary = Some(Summary {
+                tests: number,
+                ..Summary::default()
+            });
             return;
         }
-        let Some((seen, counts)) = &mut self.summary else {
+        let Some(Summary {
+            tests,
+            seen,
+            counts,
+        }) = &mut self.summary
+        else {
             return;
         };
         let count = match word {
@@ -77,8 +94,9 @@ impl NodeTest {
             "fail" | "cancelled" => &mut counts.failed,
             "skipped" | "todo" => &mut counts.skipped,
             "duration_ms" if *seen >= 3 => {
-                let counts = *counts;
+                let (counts, tests) = (*counts, (*tests).max(counts.all()));
                 self.summary = None;
+                self.reading.object_all(counts.differ_from(tests));
                 if let Some(last) = self.last.replace(counts) {
                     self.before.add(last);
                 }

@@ -3,10 +3,11 @@
 //! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
-use crate::output::kit::number::{count, counted};
+use crate::output::kit::number::{self, count, counted};
 use crate::output::kit::place::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
+use vplan_base::word::has_word;
 
 /// Text of pytest.
 pub const FORMAT: Format = Format::run::<Pytest>("pytest", &[FormatName::Pytest], &[], |line| {
@@ -17,10 +18,17 @@ pub const FORMAT: Format = Format::run::<Pytest>("pytest", &[FormatName::Pytest]
 struct Pytest {
     /// The number of open sessions, one in the other.
     open: usize,
+    /// What the session collected: the tests that it selects, with what else counts as one, and
+    /// the errors.
+    collected: Option<(u64, u64)>,
     /// Whether a session said that it starts; then its summary is framed.
     framed: bool,
     /// Of the sessions before the last one.
     before: Reading,
+    /// Whether it stopped after its first failures, so that tests behind them did not run.
+    stopped_early: bool,
+    /// The tests that were collected, if the summary shows fewer.
+    not_shown: Option<String>,
     /// The last summary.
     last: Option<Summary>,
     zone: Zone,
@@ -80,6 +88,9 @@ impl Pytest {
                     self.settle();
                 }
                 self.framed = true;
+                if self.open == 0 {
+                    self.collected = None;
+                }
                 self.open = self.open.saturating_add(1);
             }
             "FAILURES" | "ERRORS" => {
@@ -94,7 +105,7 @@ impl Pytest {
             }
             "warnings summary" | "PASSES" | "XFAILURES" | "XPASSES" => self.zone = Zone::Progress,
             _ => match summary(title) {
-                Some(counts) if self.framed || !self.is_printed() => self.sum(counts),
+                Some(sum) if self.framed || !self.is_printed() => self.sum(sum),
                 Some(_) => {}
                 // What a test printed may look like a heading.
                 None => {}
@@ -102,7 +113,7 @@ impl Pytest {
         }
     }
 
-    fn sum(&mut self, counts: TestCounts) {
+    fn sum(&mut self, (counts, announced): (TestCounts, u64)) {
         let is_own = self.framed || self.is_of_letters(counts) || !self.sections.is_empty();
         let failed = |last: &Summary| last.is_own && last.counts.failed > 0;
         let is_another = !self.framed && self.is_of_letters(counts)
@@ -117,11 +128,39 @@ impl Pytest {
             self.zone = Zone::Progress;
             self.letters = None;
         }
+        let problem = self.stopped.take();
+        let mut problem = problem.or_else(|| counts.differ_from(announced));
+        if let Some((tests, errors)) = self.collected.filter(|_| self.open == 0) {
+            // A part that a plug-in takes out of them is often not counted as deselected.
+            if counts.failed == 0 && counts.all() < tests {
+                self.not_shown = counts.differ_from(tests);
+            }
+            if errors > counts.failed {
+                problem = problem.or(Some("an error when it collected is not shown".to_owned()));
+            }
+        }
         self.last = Some(Summary {
             counts,
             is_own,
-            problem: self.stopped.take(),
+            problem,
         });
+    }
+
+    /// `collected 10 items / 1 error / 7 deselected / 1 skipped / 3 selected`
+    fn collects(&mut self, text: &str) {
+        let (mut tests, mut errors) = (0_u64, 0);
+        for (number, word) in number::counts(text, '/') {
+            match word {
+                "item" | "items" | "skipped" => tests = tests.saturating_add(number),
+                "error" | "errors" => {
+                    tests = tests.saturating_add(number);
+                    errors = number;
+                }
+                "deselected" => tests = tests.saturating_sub(number),
+                _ => {}
+            }
+        }
+        self.collected = Some((tests, errors));
     }
 
     /// Whether the lines that come are what a test printed.
@@ -279,14 +318,19 @@ impl Reader for Pytest {
                 return;
             }
             [b'0'..=b'9', ..] | [b'n', b'o', b' ', b't', ..] if !self.framed => {
-                if let Some(counts) = summary(line)
-                    && (!self.is_printed() || self.is_of_letters(counts))
+                if let Some(sum) = summary(line)
+                    && (!self.is_printed() || self.is_of_letters(sum.0))
                 {
-                    return self.sum(counts);
+                    return self.sum(sum);
                 }
             }
             [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => {
                 self.progress(line)
+            }
+            [b'c', b'o', b'l', ..] if self.open == 1 && self.collected.is_none() => {
+                if let Some(text) = line.strip_prefix("collected ") {
+                    self.collects(text);
+                }
             }
             _ => {}
         }
@@ -318,6 +362,12 @@ impl Reader for Pytest {
         self.settle();
         reading.add(self.before);
         let failed = reading.tests.get_or_insert_default().failed;
+        if self.stopped_early {
+            reading.leave_out("the tests behind the first failures");
+        }
+        self.not_shown
+            .into_iter()
+            .for_each(|why| reading.leave_out(why));
         // A session that is torn after another one.
         if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > failed) {
             reading.object("more failed tests are named than counted");
@@ -380,8 +430,9 @@ fn same_file(section: &Section, test: &FailedTest) -> bool {
     !name(section).starts_with("test_") || name(section) == name(test)
 }
 
-/// `1 failed, 2 passed, 1 xfailed in 0.12s (0:01:02)`, `no tests ran in 0.00s`.
-fn summary(text: &str) -> Option<TestCounts> {
+/// `1 failed, 2 passed, 1 xfailed in 0.12s (0:01:02)`, `no tests ran in 0.00s`: the counts, and how
+/// many tests they are with those that ended in a way that is not known.
+fn summary(text: &str) -> Option<(TestCounts, u64)> {
     let (counts, time) = text.rsplit_once(" in ")?;
     let (_, after) = count(time)?;
     let after = after
@@ -394,32 +445,39 @@ fn summary(text: &str) -> Option<TestCounts> {
         return None;
     }
     let mut tests = TestCounts::default();
-    let mut reruns = 0_u64;
+    let (mut reruns, mut odd, mut is_known) = (0_u64, 0_u64, false);
     for part in counts.split(", ") {
         if part == "no tests ran" || part.starts_with("no tests collected") {
+            is_known = true;
             continue;
         }
         let (n, word) = counted(part)?;
+        if !word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') {
+            return None;
+        }
+        let outcome = word.rsplit(' ').next().unwrap_or_default();
+        is_known |= has_word(WORDS, outcome);
         let sum = match word {
             "passed" => &mut tests.passed,
             "failed" | "xpassed" | "error" | "errors" => &mut tests.failed,
             "skipped" | "xfailed" => &mut tests.skipped,
             "rerun" => &mut reruns,
-            "warning" | "warnings" | "deselected" => continue,
-            // Plug-ins add words of their own, and tests that are only collected do not run.
-            _ if word.split(' ').count() <= 3
-                && word.bytes().all(|b| b.is_ascii_lowercase() || b == b' ') =>
-            {
-                continue;
-            }
-            _ => return None,
+            // Of parts of tests (`subtests passed`).
+            _ if matches!(outcome, "failed" | "error" | "errors") => &mut tests.failed,
+            _ if has_word(WORDS, outcome) => continue,
+            _ => &mut odd,
         };
         *sum = sum.saturating_add(n);
     }
     // Those of tests that failed in the end are not told apart.
     tests.flaky = reruns.min(tests.passed);
-    Some(tests)
+    let announced = tests.all().saturating_add(odd);
+    is_known.then_some((tests, announced))
 }
+
+/// The words of pytest's counts and of its plug-ins'; tests that are only collected do not run.
+const WORDS: &str = "collected deselected error errors failed passed quarantined rerun reruns \
+    retried selected skipped warning warnings xfailed xpassed";
 
 #[cfg(test)]
 mod tests {
@@ -439,7 +497,7 @@ mod tests {
                 ..TestCounts::default()
             })
         };
-        let flaky = summary("3 passed, 2 rerun in 0.12s").map(|tests| tests.flaky);
+        let flaky = summary("3 passed, 2 rerun in 0.12s").map(|(tests, _)| tests.flaky);
         assert_eq!(flaky, Some(2));
         for (text, want) in [
             ("2 passed in 0.01s", counts(2, 0, 0)),
@@ -461,7 +519,7 @@ mod tests {
             ("put 2 passed in 1s", None),
             ("3 of 4: passed in 1s", None),
         ] {
-            assert_eq!(summary(text), want, "{text}");
+            assert_eq!(summary(text).map(|(tests, _)| tests), want, "{text}");
         }
     }
 

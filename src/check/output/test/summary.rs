@@ -34,6 +34,7 @@ enum Thing {
     Passed,
     Failed,
     Skipped,
+    Warned,
     Other,
 }
 
@@ -47,8 +48,8 @@ impl Thing {
             | "invalid" => Thing::Failed,
             "skipped" | "skip" | "skips" | "pending" | "pendings" | "omission" | "omissions"
             | "ignored" | "excluded" | "todo" => Thing::Skipped,
-            "assertion" | "assertions" | "expectation" | "expectations" | "warning"
-            | "warnings" | "notification" | "notifications" => Thing::Other,
+            "warning" | "warnings" | "notification" | "notifications" => Thing::Warned,
+            "assertion" | "assertions" | "expectation" | "expectations" => Thing::Other,
             _ => return None,
         })
     }
@@ -61,10 +62,8 @@ impl Reader for Summary {
             return;
         }
         if let Some((tests, counts)) = counts(line) {
-            let all = counts.ran().saturating_add(counts.skipped);
-            if all > tests && counts.failed == 0 && self.problem.is_none() {
-                self.problem = Some(format!("its counts contradict each other: {line}"));
-            }
+            let problem = counts.differ_from(tests).filter(|_| counts.failed == 0);
+            self.problem = self.problem.take().or(problem);
             self.counts.get_or_insert_default().add(counts);
         }
     }
@@ -77,10 +76,11 @@ impl Reader for Summary {
     }
 }
 
-/// The number of tests, and their counts.
+/// The number of tests that are announced, and their counts. A test with a warning is counted as
+/// passed, too, or not.
 fn counts(line: &str) -> Option<(u64, TestCounts)> {
     let (mut tests, mut passed, mut has_failures) = (None::<u64>, None::<u64>, false);
-    let mut counts = TestCounts::default();
+    let (mut counts, mut warned) = (TestCounts::default(), 0);
     let parts = line.split(", ").count();
     let mut read = 0;
     for (n, word) in number::counts(line, ',') {
@@ -90,6 +90,7 @@ fn counts(line: &str) -> Option<(u64, TestCounts)> {
             Thing::Tests => tests.get_or_insert(0),
             Thing::Passed => passed.get_or_insert(0),
             Thing::Skipped => &mut counts.skipped,
+            Thing::Warned => &mut warned,
             Thing::Failed => {
                 has_failures = true;
                 &mut counts.failed
@@ -102,7 +103,8 @@ fn counts(line: &str) -> Option<(u64, TestCounts)> {
         .saturating_sub(counts.failed)
         .saturating_sub(counts.skipped);
     counts.passed = passed.unwrap_or(rest);
-    Some((tests, counts))
+    let least = tests.saturating_sub(warned);
+    Some((counts.all().clamp(least, tests), counts))
 }
 
 #[cfg(test)]

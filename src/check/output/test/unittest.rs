@@ -44,9 +44,11 @@ enum At {
 
 impl Unittest {
     /// A summary, and whether it says that its run went well.
-    fn summary(&mut self, tests: TestCounts, good: bool) {
+    fn summary(&mut self, ran: u64, more: &str, good: bool) {
+        let tests = counts(ran, more);
         let problem = tests.contradiction(good).filter(|_| tests.ran() > 0);
         self.done.object_all(problem);
+        self.done.object_all(tests.differ_from(ran.max(tests.all())));
         self.done.tests.get_or_insert_default().add(tests);
     }
 
@@ -85,7 +87,7 @@ impl Unittest {
             }
             self.at = At::Elsewhere;
             if let Some((good, more)) = verdict(line) {
-                self.summary(counts(ran, more), good);
+                self.summary(ran, more, good);
                 self.torn = false;
             }
             return;
@@ -177,7 +179,7 @@ fn verdict(line: &str) -> Option<(bool, &str)> {
 }
 
 fn counts(ran: u64, more: &str) -> TestCounts {
-    let mut tests = TestCounts::default();
+    let (mut tests, mut odd) = (TestCounts::default(), 0_u64);
     for part in more.split(", ") {
         let Some((word, n)) = part.split_once('=') else {
             continue;
@@ -185,15 +187,17 @@ fn counts(ran: u64, more: &str) -> TestCounts {
         let Some((n, _)) = count(n) else { continue };
         let sum = match word {
             "failures" | "errors" | "unexpected successes" => &mut tests.failed,
-            "skipped" | "expected failures" => &mut tests.skipped,
-            _ => continue,
+            // The second is nose's.
+            "skipped" | "SKIP" | "expected failures" => &mut tests.skipped,
+            _ => &mut odd,
         };
         *sum = sum.saturating_add(n);
     }
     // Parts of a test (`subTest`) and what fails around tests count as failures, but not as tests.
     tests.passed = ran
         .saturating_sub(tests.failed)
-        .saturating_sub(tests.skipped);
+        .saturating_sub(tests.skipped)
+        .saturating_sub(odd);
     tests
 }
 
