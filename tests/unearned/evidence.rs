@@ -641,3 +641,28 @@ fn a_linter_that_counts_more_than_it_shows() {
         );
     }
 }
+
+/// PHPUnit's `Tests: 10, …` is no line of jest's, which would count no test.
+#[test]
+fn phpunit_is_not_taken_for_jest() {
+    let head =
+        "PHPUnit 11.0.0 by Sebastian Bergmann and contributors.\n\n.........S  10 / 10 (100%)\n\n";
+    let run = |end: &str| {
+        let text = format!("{head}{end}");
+        let project = project("  test vendor/bin/phpunit", "");
+        project.write("out.txt", &text);
+        project.script("vendor/bin/phpunit", "#!/bin/sh\ncat out.txt\n");
+        project.commit("phpunit");
+        project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        project.write("src/a", "c\n");
+        project.run(&FULL)
+    };
+    let skipped = "OK, but some tests were skipped!\nTests: 10, Assertions: 20, Skipped: 1.\n";
+    for (end, passed) in [(skipped, 9), ("OK (10 tests, 20 assertions)\n", 10)] {
+        let ran = run(end);
+        let tests = &ran.exits(0).json()["steps"][0]["tests"];
+        assert_eq!(tests["passed"], passed, "{end}");
+    }
+    run("FAILURES!\nTests: 10, Assertions: 20, Failures: 1.\n").exits(42);
+    run("No tests executed!\n").exits(42);
+}

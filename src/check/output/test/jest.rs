@@ -5,6 +5,7 @@
 
 use crate::output::kit::blocks::Blocks;
 use crate::output::kit::message::Message;
+use crate::output::kit::number;
 use crate::output::kit::place;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, starts};
 use crate::reading::{FailedTest, Reading, TestCounts};
@@ -117,6 +118,10 @@ impl Jest {
     fn word(&mut self, stream: Stream, line: &str) {
         let summaries = self.blocks.of(stream);
         if let Some(text) = line.strip_prefix("Tests:") {
+            // PHPUnit's `Tests: 10, Assertions: 20.` has no number with a word.
+            if number::counts(text, ',').all(|(_, word)| word.is_empty()) {
+                return;
+            }
             summaries.tests(text, ',');
             self.flush();
         } else if let Some(text) = line.strip_prefix("Test Suites:") {

@@ -1,6 +1,7 @@
 //! Reads the line of counts with which many test runners end: `2 tests, 0 passed, 2 failures` (conftest),
 //! `3 examples, 1 failure` (RSpec), `5 tests, 0 failures` (ExUnit, Bats), `3 runs, 5 assertions, 0
-//! failures, 0 errors, 0 skips` (minitest).
+//! failures, 0 errors, 0 skips` (minitest), `OK (3 tests, 5 assertions)` and `Tests: 3, Assertions: 5,
+//! Failures: 1.` (PHPUnit).
 //!
 //! For an output that no other format recognises. All parts of the line must be counts of known
 //! things, one of them of tests and one of failures. Summaries are added.
@@ -58,10 +59,16 @@ impl Thing {
 impl Reader for Summary {
     fn line(&mut self, _: Stream, line: &str) {
         let line = line.trim().trim_end_matches('.');
-        if line.len() > LONGEST || !line.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        if line.len() > LONGEST {
             return;
         }
-        if let Some((tests, counts)) = counts(line) {
+        let is_number = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let found = if is_number {
+            counts(line)
+        } else {
+            phpunit(line)
+        };
+        if let Some((tests, counts)) = found {
             let problem = counts.differ_from(tests).filter(|_| counts.failed == 0);
             self.problem = self.problem.take().or(problem);
             self.counts.get_or_insert_default().add(counts);
@@ -107,9 +114,53 @@ fn counts(line: &str) -> Option<(u64, TestCounts)> {
     Some((counts.all().clamp(least, tests), counts))
 }
 
+/// The same of PHPUnit's line, which leaves out what there is none of. Of a test that is risky or
+/// warns it says so besides.
+fn phpunit(line: &str) -> Option<(u64, TestCounts)> {
+    if let Some(rest) = line.strip_prefix("OK (") {
+        let rest = rest.strip_suffix(')')?;
+        rest.contains(" assertion").then_some(())?;
+        return counts(&format!("{rest}, 0 failures"));
+    }
+    let (tests, rest) = line.strip_prefix("Tests: ")?.split_once(", Assertions: ")?;
+    let mut counts = TestCounts::default();
+    for (word, n) in rest.split(", ").filter_map(|part| part.split_once(": ")) {
+        let sum = match word {
+            "Errors" | "Failures" => &mut counts.failed,
+            "Skipped" | "Incomplete" => &mut counts.skipped,
+            _ => continue,
+        };
+        *sum = sum.saturating_add(number::exact(n)?);
+    }
+    let tests = number::exact(tests)?;
+    counts.passed = tests.saturating_sub(counts.all());
+    Some((tests, counts))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_phpunit() {
+        let read = |line: &str| phpunit(line).map(|(_, c)| (c.passed, c.failed, c.skipped));
+        for (line, want) in [
+            ("OK (1 test, 2 assertions)", Some((1, 0, 0))),
+            (
+                "Tests: 9, Assertions: 8, Skipped: 1, Incomplete: 1, Risky: 2",
+                Some((7, 0, 2)),
+            ),
+            (
+                "Tests: 3, Assertions: 5, Errors: 1, Failures: 1, PHPUnit Deprecations: 1",
+                Some((1, 2, 0)),
+            ),
+            ("Tests: 3, Assertions: 5, Failures: -1", None),
+            ("Tests: 3 passed, 3 total", None),
+            ("OK (3 tests)", None),
+        ] {
+            assert_eq!(read(line), want, "{line}");
+        }
+    }
 
     #[test]
     fn lines() {
