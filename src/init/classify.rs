@@ -196,11 +196,25 @@ fn starts_file(words: &[String], program: &str) -> bool {
     known("interpreters", program) && words.iter().skip(1).any(is_script)
 }
 
+/// Why a command that only its output tells of is not proposed.
+const SILENT: &str = "cannot fail (it exits with 0 whatever it finds)";
+
 fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<&str>) -> Check {
     let is_compared = found.ending == Ending::TreeCompared;
     one.class = Class::Check;
     match (&reading.form, shell) {
+        (Form::AsWritten(_), Some(before)) if reading.silent && !before.is_empty() => {
+            return one.out(SILENT);
+        }
         (Form::AsWritten(_), Some(_)) => {}
+        (Form::AsWritten(_), None) if reading.silent => return one.out(SILENT),
+        (Form::Checking(words), before) if reading.silent && before != Some("") => {
+            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let text = format!("{}{}", before.unwrap_or_default(), words.join(" "));
+            let text = format!("found=$({text}) && echo \"$found\" && test -z \"$found\"");
+            one.found.words = ["sh", "-c", &text].map(str::to_owned).to_vec();
+            one.notes.push(writes(&found.words));
+        }
         (Form::AsWritten(words), None) => one.found.words.clone_from(words),
         (Form::Checking(words), None) => {
             one.found.words.clone_from(words);

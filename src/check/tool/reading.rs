@@ -21,6 +21,8 @@ pub struct Reading {
     pub form: Form,
     /// The key of its configuration that makes it write, and the form that checks then.
     pub steered: Option<(&'static str, Form)>,
+    /// Whether its exit code is 0 whatever it finds.
+    pub silent: bool,
     /// The program and its subcommand: equal work has an equal key.
     pub key: (String, String),
     /// The operands after the call.
@@ -135,6 +137,7 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
             }
             _ => form(row, words, found.at, found.end, false),
         },
+        silent: row.silent,
         steered: row
             .writes
             .steered
@@ -201,6 +204,7 @@ fn by_task(words: &[String], at: usize) -> Option<Reading> {
             Class::Never(reason) => Form::None(reason),
             _ => Form::AsWritten(words.to_vec()),
         },
+        silent: false,
         steered: None,
         key: (program.to_owned(), task.clone()),
         positional: own.get(2..).unwrap_or_default().to_vec(),

@@ -97,6 +97,8 @@ pub struct Row {
     pub(super) task_names: Vec<&'static str>,
     /// Whether each operand is a task.
     pub(super) several: bool,
+    /// Whether its exit code is 0 whatever it finds.
+    pub(super) silent: bool,
     /// How it prepares where no task is named.
     pub(super) bare: Option<&'static str>,
     /// Whether a plain word after the call may be a tool of the table (`yarn eslint .`).
@@ -566,6 +568,7 @@ fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
             row.task_names.extend(names);
         }
         "several" => row.several = true,
+        "silent" => row.silent = true,
         "tools" => row.starts_tools = true,
         "installed" => row.installed = true,
         "bare" => row.bare = Some(rest),

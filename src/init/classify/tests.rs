@@ -239,6 +239,16 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
         .to_vec();
     let shown = shown_of(&tree, &one);
     assert!(shown.starts_with("lint gofmt: sh -c test"), "{shown}");
+    // Alone it cannot fail.
+    for text in ["gofmt -l .", "gofmt -d .", "goimports -l ."] {
+        let shown = shown_of(&tree, &found(text));
+        assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
+    }
+    let shown = shown_of(&tree, &found("gofmt -w ."));
+    assert!(
+        shown.starts_with("lint gofmt: sh -c found=$(gofmt -d .) &&"),
+        "{shown}"
+    );
 }
 
 #[test]
