@@ -476,6 +476,13 @@ fn a_glob_that_is_read_otherwise_than_it_looks() {
         ("\"**/[id]/page.*\"", "app/[id]/page.tsx"),
         ("\"[...slug]/**\"", "[...slug]/a"),
         ("\"x.{ts , tsx}\"", "x.ts"),
+        ("\"src/@(a|b).ts\"", "src/a.ts"),
+        ("\"src/*.(ts|js)\"", "src/a.ts"),
+        ("\"src/+(a).ts\"", "src/a.ts"),
+        ("\"src/*.ts \"", "src/a.ts"),
+        ("\"src/*.ts,src/*.js\"", "src/a.ts"),
+        ("\"src/*.ts|src/*.js\"", "src/a.ts"),
+        ("\"src/*.ts src/*.js\"", "src/a.ts"),
     ] {
         let project = Project::contract(&contract(glob));
         project.write(file, "");
@@ -488,6 +495,11 @@ fn a_glob_that_is_read_otherwise_than_it_looks() {
         ("\"app/[a-z]*/*\"", "app/main/page.tsx"),
         ("\"{my docs, x}/**\"", " x/a"),
         ("\"{my docs,x}/**\"", "my docs/a"),
+        ("\"app/(group)/**\"", "app/(group)/p.tsx"),
+        ("\"app/@modal/(.)photo/*\"", "app/@modal/(.)photo/p.tsx"),
+        ("\"src/@types/**\"", "src/@types/t.ts"),
+        ("\"a b/*\"", "a b/c"),
+        ("\"a,b/*\"", "a,b/c"),
     ] {
         let project = Project::contract(&contract(glob));
         project.write(file, "");

@@ -1,5 +1,5 @@
 //! Finds globs that mean something other than they seem to: `[id]` is one character, not a
-//! directory of that name, and a blank in braces belongs to the name.
+//! directory of that name, a blank belongs to the name, `@(a|b)` and a list are names, too.
 
 use super::folders::{UsedGlob, label_places, used};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,18 @@ struct Look<'c> {
     used: UsedGlob<'c>,
     /// The glob that was probably meant.
     meant: Glob,
-    /// Whether blanks are the difference; otherwise brackets.
-    blanks: bool,
+    seems: Seems,
+}
+
+/// The way in which a glob seems to mean something else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seems {
+    /// Its brackets are of a name.
+    Brackets,
+    /// A blank in its braces is of no name.
+    Blanks,
+    /// It is written as another language of globs or lists would have it.
+    Foreign,
 }
 
 /// Reports an error for each glob that does not select one of these files, and seems to.
@@ -36,20 +46,17 @@ pub fn find<'f>(
     let written = used(contract);
     let texts: BTreeSet<&str> = written.iter().map(|used| used.glob.text()).collect();
     let looks = written.iter().flat_map(|used| {
-        let of = |text: Option<String>, blanks| {
+        let of = |text: Option<String>, seems| {
             // The contract has it, too.
             let text = text.filter(|text| !texts.contains(text.as_str()))?;
             let (used, meant) = (used.clone(), Glob::parse(&text).ok()?);
-            Some(Look {
-                used,
-                meant,
-                blanks,
-            })
+            Some(Look { used, meant, seems })
         };
         let text = used.glob.text();
         [
-            of(with_literal_brackets(text), false),
-            of(without_blanks(text), true),
+            of(with_literal_brackets(text), Seems::Brackets),
+            of(without_blanks(text), Seems::Blanks),
+            of(in_braces(text), Seems::Foreign),
         ]
     });
     let mut found: BTreeMap<String, Look<'_>> = BTreeMap::new();
@@ -60,25 +67,29 @@ pub fn find<'f>(
         };
         let is_lacking = other(&look.meant, look.used.glob);
         let may_be_meant = || other(look.used.glob, &look.meant);
-        if is_lacking || look.blanks && is_whole && !may_be_meant() {
+        let has_blank = || look.seems == Seems::Blanks && is_whole;
+        if is_lacking || has_blank() && !may_be_meant() {
             found.insert(look.used.glob.text().to_owned(), look);
         }
     }
     let texts = found.keys().cloned().collect();
     for (text, look) in &found {
         let shown = visible(text);
-        let (message, label) = if look.blanks {
-            (
+        let (message, label) = match look.seems {
+            Seems::Blanks => (
                 format!("`{shown}` has a blank in its braces, which belongs to the name"),
                 "no file has such a name",
-            )
-        } else {
-            (
+            ),
+            Seems::Brackets => (
                 format!(
                     "`{shown}` selects one character for its brackets, not a file of this name"
                 ),
                 "does not select it",
-            )
+            ),
+            Seems::Foreign => (
+                format!("`{shown}` is one name with these characters, not several"),
+                "does not select what is meant",
+            ),
         };
         let help = format!("write `{}`", visible(&*quote_pattern(look.meant.text())));
         for (place, _) in label_places(sources, &look.used) {
@@ -147,9 +158,73 @@ fn without_blanks(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
+/// Returns what was meant by an alternative of another language (`@(a|b)`), by a list in one glob,
+/// or by a glob with blanks around it.
+fn in_braces(text: &str) -> Option<String> {
+    if text.contains(['\\', '{', '[']) {
+        return None;
+    }
+    if text.trim() != text {
+        return Some(text.trim().to_owned());
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, (inner, behind))) = rest
+        .split_once('(')
+        .and_then(|(before, rest)| Some((before, rest.split_once(')')?)))
+    {
+        let sign = before.chars().next_back();
+        let is_group = matches!(sign, Some('@' | '+' | '?')) || inner.contains('|');
+        let is_sign = |c: char| matches!(c, '@' | '+' | '?' | '*');
+        match before.strip_suffix(is_sign).filter(|_| is_group) {
+            _ if !is_group => out.push_str(&format!("{before}({inner})")),
+            unsigned => {
+                let none = if sign == Some('?') { "," } else { "" };
+                let one = inner.replace('|', ",") + none;
+                out.push_str(unsigned.unwrap_or(before));
+                let is_one = !one.contains(',');
+                out.push_str(&if is_one { one } else { format!("{{{one}}}") });
+            }
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    if out != text {
+        return Some(out);
+    }
+    let parts: Vec<&str> = text.split([',', '|', ' ']).collect();
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    // A name may have a blank or a comma.
+    let is_list = parts.len() > 1 && parts.iter().all(|part| part.contains('*'));
+    is_list.then(|| format!("{{{}}}", parts.join(",")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_other_languages_write() {
+        for (text, want) in [
+            ("src/@(a|b).ts", Some("src/{a,b}.ts")),
+            ("src/*.(ts|js)", Some("src/*.{ts,js}")),
+            ("src/?(a).ts", Some("src/{a,}.ts")),
+            ("src/+(a).ts", Some("src/a.ts")),
+            ("src/*.ts ", Some("src/*.ts")),
+            ("src/*.ts,src/*.js", Some("{src/*.ts,src/*.js}")),
+            ("src/*.ts, src/*.js", Some("{src/*.ts,src/*.js}")),
+            ("src/*.ts|src/*.js", Some("{src/*.ts,src/*.js}")),
+            ("src/*.ts src/*.js", Some("{src/*.ts,src/*.js}")),
+            ("app/(group)/**", None),
+            ("app/@modal/(.)photo/*", None),
+            ("my docs/**", None),
+            ("src/@types/**", None),
+            ("src/a,b.ts", None),
+            ("*.{ts,tsx}", None),
+        ] {
+            assert_eq!(in_braces(text).as_deref(), want, "{text}");
+        }
+    }
 
     #[test]
     fn what_a_glob_looks_like() {
