@@ -353,7 +353,7 @@ fn verdicts_and_codes() {
             &["--mode", "off"],
             0,
             "nothing_to_verify",
-            "full",
+            "narrowed",
         ),
         (
             "check a: sleep 600\ncheck b: true",

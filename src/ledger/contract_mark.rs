@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(before.compare(Some(&more)), ContractChange::Extended);
         assert!(matches!(
             before.extended(&more).compare(Some(&with(&[("scope", "z")]))),
-            ContractChange::Lost(names) if names.into_iter().eq(["risk high", "scope"])
+            ContractChange::Lost(names) if names.iter().eq(["risk high", "scope"])
         ));
     }
 

@@ -195,7 +195,7 @@ impl Tally {
     fn new(lists: &Lists<'_>) -> Self {
         let count = lists.lists.len();
         let levels = lists.lists.iter().map(|list| list.level.position() + 1);
-        let hits = |count: usize| vec![Hits::default(); if count == 1 { 0 } else { count }];
+        let hits = |count: usize| vec![Hits::default(); count];
         Self {
             word: 0,
             bit: 0,
@@ -292,8 +292,8 @@ impl Tally {
 
     fn answer(&self, list: ListIndex) -> Selected {
         let (all, mut items) = (self.all[list].clone(), self.items[list].clone());
-        if items.is_empty() {
-            items.push(all.clone());
+        if let [only] = &mut *items {
+            only.clone_from(&all);
         }
         Selected { all, items }
     }
