@@ -142,8 +142,8 @@ fn outside_checks(contract: &Contract) -> serde_json::Value {
         "scope": scope.map(|s| s.as_ref().map(text)),
         "sequences": Vec::from_iter(sequences.map(|s| Vec::from_iter(s.groups.iter().map(names)))),
     });
-    if !contract.allowed.is_empty() {
-        all["allowed"] = json!(Vec::from_iter(allowed));
+    if let Some(all) = all.as_object_mut().filter(|_| !contract.allowed.is_empty()) {
+        all.insert("allowed".to_owned(), json!(Vec::from_iter(allowed)));
     }
     all
 }
