@@ -6,7 +6,6 @@ use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRng, TestRunner};
 /// Each property is tried with the given number of cases, the same ones on every machine and in
 /// every run. So a failure can be reproduced anywhere. `PROPTEST_CASES` and `PROPTEST_RNG_SEED`
 /// request more cases, and other ones.
-#[must_use]
 pub fn config(cases: u32) -> Config {
     Config {
         cases,

@@ -53,7 +53,6 @@ pub fn glob() -> impl Strategy<Value = Glob> {
 }
 
 /// Returns the glob that matches exactly this text.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -133,13 +132,11 @@ pub fn changes_like(globs: Vec<Glob>) -> impl Strategy<Value = ChangeSet> {
 }
 
 /// A set of modified files.
-#[must_use]
 pub fn change_set(paths: Vec<RepoPath>) -> ChangeSet {
     ChangeSet::modified(&paths)
 }
 
 /// All globs of some selections.
-#[must_use]
 pub fn globs_of<'s>(selections: impl IntoIterator<Item = &'s Selection>) -> Vec<Glob> {
     let mut globs = Vec::new();
     let items = selections.into_iter().flat_map(|s| &s.items);
@@ -166,7 +163,6 @@ enum Ask {
 
 /// Whether a valid glob selects a path, decided directly by the language's definition: expand the
 /// braces of the text, split at the slashes, follow all paths at once.
-#[must_use]
 pub fn reference(glob: &str, path: &[u8]) -> bool {
     let names: Vec<Vec<Option<char>>> = path.split(|b| *b == b'/').map(characters).collect();
     expand(glob).iter().any(|text| {
@@ -337,7 +333,6 @@ fn ranges(members: &[(char, bool)]) -> Vec<(char, char)> {
 
 /// Makes a path from a glob, by the choices; each literal stays with a probability of three in
 /// four.
-#[must_use]
 pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
     let mut choices = choices.iter().copied().map(usize::from);
     // Without choices left it is a plain hit.

@@ -53,7 +53,6 @@ pub struct Style(Vec<u8>, usize, Option<usize>);
 
 impl Style {
     /// Two blanks, no comments, no continuations.
-    #[must_use]
     pub fn plain() -> Self {
         Self(vec![0], 0, None)
     }
@@ -78,7 +77,6 @@ pub fn style() -> impl Strategy<Value = Style> {
 
 impl Contract {
     /// Writes the contract in a style.
-    #[must_use]
     pub fn write(&self, mut style: Style) -> String {
         let mut out = String::new();
         write_lines(&self.0, 0, &mut style, &mut out);
@@ -87,7 +85,6 @@ impl Contract {
 
     /// Writes the contract in a style, with comments, each like no other, and blank lines wherever
     /// they are allowed; perhaps with CR LF throughout and a byte-order mark.
-    #[must_use]
     pub fn littered(&self, mut style: Style) -> String {
         style.2 = Some(0);
         let mut out = String::new();
@@ -109,7 +106,6 @@ impl Contract {
     }
 
     /// The same contract with the settings of its blocks in another order.
-    #[must_use]
     pub fn permuted(&self, by: &[Index]) -> Self {
         let mut by = by.iter().cycle();
         Self(permute(&self.0, false, &mut by))

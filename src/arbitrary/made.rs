@@ -7,7 +7,6 @@ use vplan_plan::request::RequestRecord;
 use vplan_plan::{ContractRef, Origin, Plan, Step};
 
 /// A step that runs a program with its own name.
-#[must_use]
 pub fn step(id: &str) -> Step {
     Step {
         argv: Some(vec![Word::from(id)]),
@@ -20,7 +19,6 @@ pub fn step(id: &str) -> Step {
 }
 
 /// A plan of a contract with these steps: one after another, fail-fast, no budget.
-#[must_use]
 pub fn plan(steps: Vec<Step>) -> Plan {
     let contract = ContractRef {
         digest: Digest::of(b""),

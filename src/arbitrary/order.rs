@@ -49,7 +49,6 @@ pub struct Ordered {
 }
 
 /// Computes the order of the nodes.
-#[must_use]
 pub fn order(of: &Constraints) -> Ordered {
     let bundle = |bundle: &Bundle| order::Bundle {
         before: typed(&bundle.before),

@@ -63,7 +63,6 @@ fn globs(texts: &[&str]) -> Vec<Glob> {
 }
 
 /// A command of words without quotes; `{changed}` is not expanded.
-#[must_use]
 pub fn command(text: &str) -> Command {
     let piece = |w: &str| match w {
         "{changed}" => Piece::Changed,
@@ -76,7 +75,6 @@ pub fn command(text: &str) -> Command {
 }
 
 /// A named check `run true` without further settings.
-#[must_use]
 pub fn plain_check(id: &str) -> Check {
     Check {
         named: true,
@@ -91,7 +89,6 @@ pub fn plain_check(id: &str) -> Check {
 }
 
 /// A contract with only these checks.
-#[must_use]
 pub fn plain_contract(checks: Vec<Check>) -> Contract {
     Contract {
         path: "contracts/verify.vplan".to_owned(),
@@ -134,7 +131,6 @@ fn sought() -> impl Strategy<Value = Vec<Sought>> {
 }
 
 /// Returns a path with which it exists.
-#[must_use]
 pub fn path_of(sought: &Sought) -> RepoPath {
     match sought {
         Sought::Path(path) => path.clone(),
@@ -184,7 +180,6 @@ fn body() -> impl Strategy<Value = (Kind, Body)> {
 }
 
 /// A command outside the grammar.
-#[must_use]
 pub fn unsupported() -> Command {
     let unsupported = Unsupported {
         chain: Vec::new(),
@@ -484,7 +479,6 @@ const SOURCES: [(Option<ChangedIn>, Option<&str>); 5] = [
 ];
 
 /// Makes a contract's test of a request, without assertions.
-#[must_use]
 pub fn expect_of(request: &Request, exists: BTreeSet<RepoPath>) -> Expect {
     Expect {
         title: "x".to_owned(),
@@ -535,7 +529,6 @@ pub struct Compilation {
 
 impl Compilation {
     /// The plan, or `None` when the request does not fit the contract.
-    #[must_use]
     pub fn plan(&self) -> Option<Plan> {
         match compile(self.contract.as_ref(), &self.request, &self.facts) {
             Ok(Compiled::Plan(plan)) => Some(*plan),

@@ -133,7 +133,6 @@ struct Process {
 }
 
 /// Returns the evidence of a try that is not stopped.
-#[must_use]
 pub fn evidence(behaviour: Behaviour) -> Evidence {
     let mut evidence = Evidence {
         duration_ms: behaviour.duration_ms,
@@ -180,7 +179,6 @@ impl Process {
 }
 
 /// The journal of a played case, with the end that its report has.
-#[must_use]
 pub fn journal_of(case: &Case, played: &Played, report: &Report) -> String {
     let mut journal = Journal::default();
     let planned = case.plan.steps.iter().map(|s| PlannedStep {
@@ -542,7 +540,6 @@ pub fn incidents() -> impl Strategy<Value = Incidents> {
 }
 
 /// Returns the steps that run in parallel in a trace: after each start, all running ones.
-#[must_use]
 pub fn side_by_side(trace: &[(u64, Happening)]) -> Vec<BTreeSet<usize>> {
     let mut running = BTreeSet::new();
     let mut sets = Vec::new();

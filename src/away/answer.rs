@@ -72,7 +72,6 @@ pub enum NoAnswer {
 
 impl StepAnswer {
     /// Returns its bytes: the canonical form.
-    #[must_use]
     pub fn encode(&self) -> String {
         to_canonical(self)
     }

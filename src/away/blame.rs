@@ -49,7 +49,6 @@ pub mod code {
 }
 
 /// Returns the reaction to a status. `OK` is the status of an end without an answer.
-#[must_use]
 pub fn after(status: i32) -> Next {
     match status {
         code::UNAVAILABLE | code::RESOURCE_EXHAUSTED | code::ABORTED | code::UNKNOWN => {

@@ -87,7 +87,6 @@ pub(crate) struct Head {
 
 impl Order {
     /// Makes the order of a try.
-    #[must_use]
     pub fn new(step: &Step, terms: Terms) -> Self {
         Self {
             files: terms.files.into_iter().collect(),
@@ -104,7 +103,6 @@ impl Order {
     }
 
     /// Returns its bytes: the canonical form.
-    #[must_use]
     pub fn encode(&self) -> String {
         to_canonical(self)
     }
@@ -133,14 +131,12 @@ impl Order {
     }
 
     /// Returns its name.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_value(self)
     }
 
     /// Whether the step may leave a file at this path: its `produces`, if it ended well, and its
     /// reports.
-    #[must_use]
     pub fn may_leave(&self, path: &RepoPath, ended_well: bool) -> bool {
         may_leave(&self.step, path, ended_well)
     }
@@ -148,7 +144,6 @@ impl Order {
 
 /// Whether a step may leave a file on another machine: its `produces`, if it ended well, and its
 /// reports.
-#[must_use]
 pub fn may_leave(step: &Step, path: &RepoPath, ended_well: bool) -> bool {
     let is_report = step.report.as_ref().is_some_and(|r| r.glob.matches(path));
     let hidden = [&b".git"[..], b".vplan"];

@@ -26,7 +26,6 @@ pub enum Why {
 
 /// Returns for each step of a plan, in plan order, why it is executed here; `None` if it may run
 /// remotely. `granted`: why the operator's grants to a step keep it here.
-#[must_use]
 pub fn seats(plan: &Plan, granted: &dyn Fn(&Step) -> Option<&'static str>) -> Vec<Option<Why>> {
     let order = Order::new(plan);
     let of = |index| seat(plan, &order, index, granted).err();

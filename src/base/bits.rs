@@ -21,7 +21,6 @@ impl<I: Index> Default for Bits<I> {
 
 impl<I: Index> Bits<I> {
     /// Returns the empty set, with room for the first `len` things.
-    #[must_use]
     pub fn none(len: usize) -> Self {
         Self {
             words: Dense::filled(0, len.div_ceil(64)),
@@ -44,7 +43,6 @@ impl<I: Index> Bits<I> {
     }
 
     /// Whether it contains a thing.
-    #[must_use]
     pub fn has(&self, index: I) -> bool {
         let (word, bit) = Self::place(index);
         self.words[word] & bit != 0
@@ -84,7 +82,6 @@ impl<I: Index> Bits<I> {
     }
 
     /// Whether it contains something that the other one lacks.
-    #[must_use]
     pub fn exceeds(&self, other: &Self) -> bool {
         self.words
             .iter()
@@ -93,7 +90,6 @@ impl<I: Index> Bits<I> {
     }
 
     /// Returns its elements that the other set lacks.
-    #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let words = self.words.iter().zip(&other.words);
         Self {
@@ -103,7 +99,6 @@ impl<I: Index> Bits<I> {
     }
 
     /// Returns the complement.
-    #[must_use]
     pub fn opposite(&self) -> Self {
         Self::of(self.len, |i| !self.has(i))
     }

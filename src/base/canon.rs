@@ -23,13 +23,11 @@ const PREFIX: &str = "sha256:";
 
 impl Digest {
     /// Returns the digest of some bytes.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
     /// Returns the digest of a value's canonical form, without building that form in memory.
-    #[must_use]
     pub fn of_value<T: Serialize>(value: &T) -> Self {
         let mut hasher = Hasher::default();
         // Writing into a hasher cannot fail, and the types of this crate have string keys only.
@@ -38,19 +36,16 @@ impl Digest {
     }
 
     /// Returns the 32 bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// Makes a digest of its 32 bytes.
-    #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Returns the 64 digits without the prefix.
-    #[must_use]
     pub fn hex(&self) -> String {
         HEXLOWER.encode(&self.0)
     }
@@ -124,7 +119,6 @@ pub struct Hasher(sha2::Sha256);
 
 impl Hasher {
     /// Returns the digest of all that was written.
-    #[must_use]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -155,7 +149,6 @@ pub fn write_canonical<T: Serialize, W: Write>(value: &T, writer: W) -> io::Resu
 }
 
 /// Returns the canonical form as text.
-#[must_use]
 pub fn to_canonical<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

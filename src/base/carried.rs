@@ -15,7 +15,6 @@ pub struct Carried {
 
 impl Carried {
     /// Adds these variables to a command's own, which win.
-    #[must_use]
     pub fn env_of(&self, own: &Env) -> Env {
         let mut all = self.env.clone();
         all.extend(own.clone());

@@ -45,7 +45,6 @@ const PREFIXES: [(&[u8], Status); 5] = [
 
 /// Splits the status off what a person wrote: `deleted:a.ts`, `a.ts` (modified), `:added:a.ts` (the
 /// path `added:a.ts`).
-#[must_use]
 pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
     let found = PREFIXES
         .iter()
@@ -55,7 +54,6 @@ pub fn split_status(text: &[u8]) -> (Status, &[u8]) {
 
 impl ChangedFile {
     /// Returns a modified file.
-    #[must_use]
     pub fn modified(path: &RepoPath) -> Self {
         Self {
             path: path.clone(),
@@ -63,7 +61,6 @@ impl ChangedFile {
         }
     }
     /// Writes the file as [`split_status`] reads it.
-    #[must_use]
     pub fn to_named(&self) -> Vec<u8> {
         let plain = self.path.as_bytes();
         let like_one = PREFIXES.iter().any(|(prefix, _)| plain.starts_with(prefix));
@@ -93,7 +90,6 @@ pub struct ChangeSet(Arc<Vec<ChangedFile>>);
 impl ChangeSet {
     /// Sorts and removes repetitions. A path that occurs with several statuses keeps the last one
     /// given, except that a deletion and an addition of one path make it modified.
-    #[must_use]
     pub fn new(mut files: Vec<ChangedFile>) -> Self {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files.dedup_by(|later, kept| {
@@ -117,37 +113,31 @@ impl ChangeSet {
     }
 
     /// Returns the files in byte order of their paths.
-    #[must_use]
     pub fn files(&self) -> &[ChangedFile] {
         &self.0
     }
 
     /// Returns one of them.
-    #[must_use]
     pub fn file(&self, index: ChangedIndex) -> &ChangedFile {
         at(&self.0, index)
     }
 
     /// Whether nothing changed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns how many files changed.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether exactly this path changed.
-    #[must_use]
     pub fn contains(&self, path: &RepoPath) -> bool {
         self.status(path).is_some()
     }
 
     /// Returns the status of exactly this path.
-    #[must_use]
     pub fn status(&self, path: &RepoPath) -> Option<Status> {
         let at = self.0.binary_search_by(|f| f.path.cmp(path)).ok()?;
         self.0.get(at).map(|f| f.status)

@@ -53,13 +53,11 @@ pub enum Command {
 
 impl Command {
     /// Whether `{changed}` is among the words.
-    #[must_use]
     pub fn has_changed(&self) -> bool {
         matches!(self, Command::Argv { pieces, .. } if pieces.contains(&Piece::Changed))
     }
 
     /// Returns the command's text in normal form; an unsupported one as it was written.
-    #[must_use]
     pub fn to_text(&self) -> String {
         match self {
             Command::Argv { env, pieces } => {
@@ -152,7 +150,6 @@ pub enum Link {
 
 impl Unsupported {
     /// Whether the text consists of `cd` and `export` only.
-    #[must_use]
     pub fn is_carried(&self) -> bool {
         !self.chain.is_empty() && self.chain.iter().all(Link::is_carried)
     }
@@ -161,14 +158,12 @@ impl Unsupported {
 impl Link {
     /// Whether it starts nothing, and only changes the directory or the variables of the parts
     /// after it.
-    #[must_use]
     pub fn is_carried(&self) -> bool {
         matches!(self, Link::ChangeDirectory { .. } | Link::Export { .. })
     }
 }
 
 /// Whether a name may precede the `=` of an assignment: `[A-Za-z_][A-Za-z0-9_]*`.
-#[must_use]
 pub fn is_env_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     let first = bytes.next();
@@ -177,7 +172,6 @@ pub fn is_env_name(name: &str) -> bool {
 }
 
 /// Writes a command so that the command grammar reads back the same environment and words.
-#[must_use]
 pub fn to_text(env: &Env, argv: &[Word]) -> String {
     join_text(env, argv.iter().map(quote))
 }
@@ -205,7 +199,6 @@ fn join_text(env: &Env, words: impl Iterator<Item = String>) -> String {
 
 /// Quotes one word. Words of harmless characters stay bare. Control characters, invisible ones and
 /// invalid UTF-8 are written as `$'\xHH'`, so that the text is inert wherever it is shown.
-#[must_use]
 pub fn quote(word: &Word) -> String {
     if word.as_bytes().is_empty() {
         return "''".to_owned();

@@ -63,7 +63,6 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Makes an error.
-    #[must_use]
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -75,7 +74,6 @@ impl Diagnostic {
     }
 
     /// Makes an error at a place, with a remark on it.
-    #[must_use]
     pub fn at(
         code: Code,
         message: impl Into<String>,
@@ -86,13 +84,11 @@ impl Diagnostic {
     }
 
     /// Makes the error of something that is there twice.
-    #[must_use]
     pub fn twice(code: Code, message: impl Into<String>, again: Place, first: Place) -> Self {
         Self::at(code, message, again, "again here").label(first, "first here")
     }
 
     /// Makes a warning.
-    #[must_use]
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -101,7 +97,6 @@ impl Diagnostic {
     }
 
     /// Adds a place with a remark.
-    #[must_use]
     pub fn label(mut self, place: Place, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             place,
@@ -111,14 +106,12 @@ impl Diagnostic {
     }
 
     /// Sets the help text.
-    #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
     /// Sets the help text, unless there is one already.
-    #[must_use]
     pub fn or_help(mut self, text: impl FnOnce() -> String) -> Self {
         self.help.get_or_insert_with(text);
         self
@@ -151,19 +144,16 @@ impl Diagnostics {
     }
 
     /// Whether one of them is an error.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
     /// Whether there are no messages.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns all messages in the order of their places (file, offset), in which they are shown.
-    #[must_use]
     pub fn sorted(mut self) -> Vec<Diagnostic> {
         self.0.sort_by_key(|d| d.labels.first().map(|l| l.place));
         self.0

@@ -76,19 +76,16 @@ impl FolderQuery {
     }
 
     /// Returns the files that each folder must have, as paths below it.
-    #[must_use]
     pub fn with(&self) -> &[RepoPath] {
         &self.with
     }
 
     /// Returns how many `*` it has.
-    #[must_use]
     pub fn stars(&self) -> usize {
         self.names.iter().filter(|name| name.is_none()).count()
     }
 
     /// Returns the folder of this glob that a file is below, if there is one.
-    #[must_use]
     pub fn folder_of(&self, file: &RepoPath) -> Option<RepoPath> {
         let mut end = 0;
         let mut segments = file.segments();
@@ -128,7 +125,6 @@ impl FolderQuery {
     }
 
     /// Returns the folder that this glob finds by these names, if there are as many as it has `*`.
-    #[must_use]
     pub fn folder(&self, values: &[&[u8]]) -> Option<RepoPath> {
         let mut values = values.iter();
         let mut path = Vec::new();
@@ -150,7 +146,6 @@ impl FolderQuery {
     }
 
     /// Returns it as one text: `packages/*//package.json`.
-    #[must_use]
     pub fn to_word(&self) -> Word {
         let mut text = Vec::new();
         for name in &self.names {
@@ -177,7 +172,6 @@ impl FolderQuery {
     }
 
     /// Reads the text of [`FolderQuery::to_word`].
-    #[must_use]
     pub fn from_word(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let mut parts = text.split("//");

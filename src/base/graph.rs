@@ -35,7 +35,6 @@ const EXPANDED: usize = 64;
 
 impl<I: Index> Graph<I> {
     /// Makes a graph of things without edges.
-    #[must_use]
     pub fn new(things: usize) -> Self {
         Self {
             things,
@@ -51,7 +50,6 @@ impl<I: Index> Graph<I> {
     }
 
     /// Returns the thing of a node; `None` for a joint.
-    #[must_use]
     pub fn thing(&self, node: Node) -> Option<I> {
         (node.position() < self.things).then(|| I::new(node.position()))
     }
@@ -89,7 +87,6 @@ impl<I: Index> Graph<I> {
     }
 
     /// Returns the direct predecessors of a node.
-    #[must_use]
     pub fn previous(&self, node: Node) -> &[Node] {
         &self.previous[node]
     }
@@ -125,7 +122,6 @@ impl<I: Index> Graph<I> {
 
     /// Returns for each thing the number of its strongly connected component, if that has more than
     /// one node.
-    #[must_use]
     pub fn circles(&self) -> Dense<I, Option<usize>> {
         let mut circles = self.each(None);
         for (number, members) in self.components().iter().enumerate() {
@@ -178,7 +174,6 @@ impl<I: Index> Graph<I> {
 
     /// Returns one shortest cycle of each component, joints included, the smallest thing first; in
     /// the order of those. Empty when the graph has no cycle.
-    #[must_use]
     pub fn shortest_cycles(&self) -> Vec<Vec<Node>> {
         let mut budget = EDGE_BUDGET;
         let on_cycle = |c: &Vec<Node>| match c.as_slice() {
@@ -277,7 +272,6 @@ impl<I: Index> Graph<I> {
 
     /// Returns the things in an order in which each comes after all that its edges lead to. Things
     /// on a cycle, and those that reach one, are omitted.
-    #[must_use]
     pub fn bottom_up(&self) -> Vec<I> {
         let mut waiting: Dense<Node, usize> = self.next.iter().map(Vec::len).collect();
         let mut order: Vec<Node> = waiting.indices().filter(|n| waiting[*n] == 0).collect();

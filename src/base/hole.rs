@@ -6,7 +6,6 @@ use std::fmt;
 use std::ops::Range;
 
 /// Whether a text is the name of a placeholder: a letter or `_`, then letters, digits, `_` and `-`.
-#[must_use]
 pub fn is_hole_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text
@@ -26,7 +25,6 @@ pub fn holes(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 }
 
 /// Whether a text has a placeholder.
-#[must_use]
 pub fn has_hole(text: &str) -> bool {
     holes(text).next().is_some()
 }
@@ -35,20 +33,17 @@ pub fn has_hole(text: &str) -> bool {
 const NAME_OF: &str = ".name";
 
 /// Returns the name of the `each` whose package a placeholder names: `pkg` of `pkg.name`.
-#[must_use]
 pub fn package_hole(name: &str) -> Option<&str> {
     name.strip_suffix(NAME_OF).filter(|each| is_hole_name(each))
 }
 
 /// Returns the placeholder for the name of a package of this `each`.
-#[must_use]
 pub fn hole_of_name(each: &str) -> String {
     format!("{each}{NAME_OF}")
 }
 
 /// Writes a folder, or the name of a package, as a part of a name: `@acme/ui` is `acme.ui`, and the
 /// root of the repository `root`.
-#[must_use]
 pub fn as_part_of_name(value: &str) -> String {
     if value == "." {
         return "root".to_owned();
@@ -83,7 +78,6 @@ pub struct ServiceHole<'t> {
 }
 
 /// Parses the name of a placeholder: `port`, `tmp`, `db.port`, `db.tmp`; `None` for any other.
-#[must_use]
 pub fn service_hole(name: &str) -> Option<(Option<&str>, Given)> {
     let (service, what) = match name.rsplit_once('.') {
         Some((service, what)) => (Some(service), what),
@@ -122,7 +116,6 @@ pub fn replace(text: &str, with: &mut dyn FnMut(&ServiceHole<'_>) -> Option<Stri
 
 /// Puts placeholders back into a text, wherever one of these values occurs in it. This is a guess,
 /// for people only.
-#[must_use]
 pub fn with_holes<'v>(text: &str, values: impl Iterator<Item = (&'v str, &'v str)>) -> String {
     let mut values: Vec<(&str, &str)> = values.filter(|(_, value)| !value.is_empty()).collect();
     // A longer value may contain a shorter one.
@@ -160,7 +153,6 @@ pub struct Alike {
 
 impl Alike {
     /// Begins with the text of a row.
-    #[must_use]
     pub fn new(values: Values, text: &str) -> Self {
         Self {
             written: values.with_holes(text),
@@ -185,7 +177,6 @@ impl Alike {
     }
 
     /// Returns the text with placeholders; the text of a single row is unchanged.
-    #[must_use]
     pub fn written(&self) -> &str {
         if self.count == 1 {
             &self.first.1
@@ -195,7 +186,6 @@ impl Alike {
     }
 
     /// Returns how many texts it has taken.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.count
     }
@@ -230,7 +220,6 @@ impl Values {
     }
 
     /// Returns how many there are.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -241,7 +230,6 @@ impl Values {
     }
 
     /// Returns them as written in names: packages as parts of one.
-    #[must_use]
     pub fn in_names(&self) -> Self {
         let is_package =
             |name: &str| package_hole(name).is_some() || self.of(&hole_of_name(name)).is_some();
@@ -256,27 +244,23 @@ impl Values {
     }
 
     /// Returns the last name of the innermost `each`.
-    #[must_use]
     pub fn innermost(&self) -> Option<&str> {
         let name = self.0.last().map(|(name, _)| name.as_str())?;
         Some(package_hole(name).unwrap_or(name))
     }
 
     /// Puts the placeholders back into a text, wherever one of the values occurs in it.
-    #[must_use]
     pub fn with_holes(&self, text: &str) -> String {
         with_holes(text, self.iter())
     }
 
     /// Returns the value of a placeholder, if it is one of these.
-    #[must_use]
     pub fn of(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// Fills the placeholders that have values. Inserted values are not scanned again.
-    #[must_use]
     pub fn fill<'t>(&self, text: &'t str, escape: Escape) -> Cow<'t, str> {
         if self.0.is_empty() || !has_hole(text) {
             return Cow::Borrowed(text);

@@ -51,7 +51,6 @@ macro_rules! index {
 }
 
 /// Returns the thing at an index of its own vector.
-#[must_use]
 #[track_caller]
 pub fn at<I: Index, T>(things: &[T], index: I) -> &T {
     match things.get(index.position()) {
@@ -83,7 +82,6 @@ pub struct Dense<I, T> {
 
 impl<I: Index, T> Dense<I, T> {
     /// Makes one of `count` copies.
-    #[must_use]
     pub fn filled(thing: T, count: usize) -> Self
     where
         T: Clone,
@@ -99,13 +97,11 @@ impl<I: Index, T> Dense<I, T> {
     }
 
     /// Returns how many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.things.len()
     }
 
     /// Whether it is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.things.is_empty()
     }
@@ -131,13 +127,11 @@ impl<I: Index, T> Dense<I, T> {
     }
 
     /// Returns all things in order, as a slice.
-    #[must_use]
     pub fn as_slice(&self) -> &[T] {
         &self.things
     }
 
     /// Returns the vector without its type of index.
-    #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         self.things
     }

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 /// Makes untrusted text of several lines harmless: terminal sequences are removed, carriage returns
 /// begin a line, every other character that is unsafe to show becomes U+FFFD, as does every invalid
 /// byte. Line feeds and tabs stay.
-#[must_use]
 pub fn inert(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
@@ -26,7 +25,6 @@ pub fn inert(bytes: &[u8]) -> String {
 }
 
 /// Removes terminal sequences, for readers of output and of words. Everything else stays.
-#[must_use]
 pub fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -44,14 +42,12 @@ pub fn without_escapes(text: &str) -> String {
 /// the agent of Azure Pipelines obeys `##vso[` in any case. All comparisons ignore invisible
 /// characters, and a carriage return ends a line, too. The first gets a bar in front, the others a
 /// space inside. Everything else stays, line for line.
-#[must_use]
 pub fn without_commands(text: &str) -> String {
     disarmed(text, "| ", " [")
 }
 
 /// Disarms the workflow commands in the text between two single quotes of a shell without changing
 /// its value: the quotes are closed and opened again inside a command.
-#[must_use]
 pub fn quoted_without_commands(text: &str) -> String {
     disarmed(text, "''", "''[")
 }
@@ -59,7 +55,6 @@ pub fn quoted_without_commands(text: &str) -> String {
 /// Disarms the workflow commands in a JSON document without changing its value. No line of JSON
 /// begins with `::`, and `##[` and `##vso[` occur only inside strings, where a bracket can be
 /// escaped.
-#[must_use]
 pub fn json_without_commands(document: &str) -> String {
     escaped_without_commands(document, IN_JSON)
 }
@@ -67,7 +62,6 @@ pub fn json_without_commands(document: &str) -> String {
 const IN_JSON: &str = "\\u005b";
 
 /// Disarms the workflow commands in a document whose strings may hold a bracket as this instead.
-#[must_use]
 pub fn escaped_without_commands(document: &str, bracket: &str) -> String {
     let mut out = String::with_capacity(document.len());
     break_brackets(document, bracket, &mut 0, &mut out);
@@ -76,7 +70,6 @@ pub fn escaped_without_commands(document: &str, bracket: &str) -> String {
 
 /// Disarms a document that is written piece by piece, as [`json_without_commands`] does; `signs`
 /// begins at 0 and is passed from one piece to the next.
-#[must_use]
 pub fn json_piece_without_commands<'p>(piece: &'p str, signs: &mut usize) -> Cow<'p, str> {
     if !piece.contains('[') {
         *signs = signs_at_end(piece, *signs);

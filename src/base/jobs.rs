@@ -26,7 +26,6 @@ impl Jobs {
     pub const AUTO: &'static str = "auto";
 
     /// Returns it with a number that is not 0.
-    #[must_use]
     pub fn at_least_one(self) -> Self {
         match self {
             Jobs::Number(number) => Jobs::Number(number.max(1)),
@@ -35,7 +34,6 @@ impl Jobs {
     }
 
     /// Returns the maximum number of parallel steps on a machine with that many processors.
-    #[must_use]
     pub fn most(self, processors: usize) -> usize {
         let number = match self {
             Jobs::Number(number) => usize::try_from(number).unwrap_or(usize::MAX),

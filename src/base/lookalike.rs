@@ -31,7 +31,6 @@ const ALIKE: [(&str, &str); 5] = [
 const ACCENTED: &str = "aàáâãäåāăą cçćĉċč dď eèéêëēĕėęě gĝğġģ hĥ iìíîïĩīĭį jĵ kķ lĺļľ nñńņň oòóôõöōŏő rŕŗř sśŝşš tţť uùúûüũūŭůűų wŵ yýÿŷ zźżž";
 
 /// Returns the skeleton of a name; a plain name is its own.
-#[must_use]
 pub fn skeleton(name: &str) -> Cow<'_, str> {
     if is_plain(name.as_bytes()) {
         return Cow::Borrowed(name);
@@ -57,7 +56,6 @@ pub fn skeleton(name: &str) -> Cow<'_, str> {
 }
 
 /// Whether the bytes of a name show that it is its own skeleton.
-#[must_use]
 pub fn is_plain(name: &[u8]) -> bool {
     name.iter().all(|b| b.is_ascii() && !b.is_ascii_uppercase())
 }

@@ -32,7 +32,6 @@ impl On {
     pub const HERE: &'static str = "here";
 
     /// Returns the word after `on`.
-    #[must_use]
     pub fn word(&self) -> &str {
         match self {
             On::Here => Self::HERE,
@@ -41,7 +40,6 @@ impl On {
     }
 
     /// Returns the machine to request from a server, if one is named.
-    #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
         match self {
             On::Here => None,

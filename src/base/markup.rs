@@ -1,7 +1,6 @@
 //! Escapes text for XML and HTML.
 
 /// Returns the entity for a special character of an element or a quoted attribute.
-#[must_use]
 pub fn entity(c: char) -> Option<&'static str> {
     Some(match c {
         '&' => "&amp;",
@@ -14,7 +13,6 @@ pub fn entity(c: char) -> Option<&'static str> {
 }
 
 /// Escapes text for an element's content or a quoted attribute.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

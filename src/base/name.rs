@@ -12,26 +12,22 @@ const TAG: &str = "tag:";
 
 /// Whether a text is a name: a letter or `_`, then letters, digits, `_`, `-`, `.` and `:`. The last
 /// character is not `.` or `:`. It does not begin with `tag:`.
-#[must_use]
 pub fn is_name(text: &str) -> bool {
     all_consuming(name).parse(text).is_ok()
 }
 
 /// Whether a text is a name, perhaps in namespaces: `web/unit`.
-#[must_use]
 pub fn is_reference(text: &str) -> bool {
     is_list_of(name, text)
 }
 
 /// Whether a text is a pattern of names: a reference in which a `*` matches any characters but
 /// `/`.
-#[must_use]
 pub fn is_pattern(text: &str) -> bool {
     text.contains('*') && is_list_of(part, text)
 }
 
 /// Whether a pattern matches a name.
-#[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (mut patterns, mut parts) = (pattern.split('/'), name.split('/'));
     loop {
@@ -45,7 +41,6 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 
 /// Makes a name of a text: letters, digits and `_` stay, all else becomes one `-`, up to a number of
 /// bytes. One that would begin with something else gets the prefix and a `-` in front.
-#[must_use]
 pub fn slug(text: &str, most: usize, prefix: &str) -> String {
     let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let parts = parts.filter(|part| !part.is_empty());

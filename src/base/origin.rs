@@ -57,7 +57,6 @@ impl fmt::Display for GitRef {
 
 /// Whether a text can name a branch or a tag, as `git check-ref-format` defines it, and can be in
 /// a URL.
-#[must_use]
 pub fn is_ref_name(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()

@@ -42,20 +42,17 @@ fn is_exact(bytes: &[u8]) -> bool {
 
 impl RepoPath {
     /// Returns the repository's root, written `.`.
-    #[must_use]
     pub fn root() -> Self {
         Self(Arc::from(*b"."))
     }
 
     /// Takes a name exactly as git or a directory entry gives it. `None` if it cannot be a path of
     /// a repository.
-    #[must_use]
     pub fn from_exact(bytes: &[u8]) -> Option<Self> {
         is_exact(bytes).then(|| Self(Arc::from(bytes)))
     }
 
     /// Takes a name like [`RepoPath::from_exact`], without a copy of it.
-    #[must_use]
     pub fn from_shared(bytes: &Arc<[u8]>) -> Option<Self> {
         is_exact(bytes).then(|| Self(Arc::clone(bytes)))
     }
@@ -107,13 +104,11 @@ impl RepoPath {
     }
 
     /// Returns the bytes, `.` for the root.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Whether it is the root.
-    #[must_use]
     pub fn is_root(&self) -> bool {
         &*self.0 == b"."
     }
@@ -124,7 +119,6 @@ impl RepoPath {
     }
 
     /// Returns the directory that contains it, `.` for the root.
-    #[must_use]
     pub fn folder(&self) -> RepoPath {
         let slash = self.0.iter().rposition(|b| *b == b'/');
         let above = slash.and_then(|end| self.0.get(..end));
@@ -133,7 +127,6 @@ impl RepoPath {
 
     /// Returns the target of a symlink at this path, by its text alone; `None` if that could be
     /// outside, or depends on other links.
-    #[must_use]
     pub fn leads_to(&self, target: &[u8]) -> Option<RepoPath> {
         let mut folder = Some(self.folder());
         let mut below: Vec<&[u8]> = Vec::new();
@@ -157,7 +150,6 @@ impl RepoPath {
     }
 
     /// Returns the directories around it, the outermost first, and itself last; empty for the root.
-    #[must_use]
     pub fn ancestors(&self) -> Vec<RepoPath> {
         let bytes = self.0.iter().enumerate();
         let ends = bytes.filter(|(_, b)| **b == b'/').map(|(at, _)| at);
@@ -169,7 +161,6 @@ impl RepoPath {
     }
 
     /// Returns the part of `self` below `dir`, if it is there.
-    #[must_use]
     pub fn below(&self, dir: &RepoPath) -> Option<&[u8]> {
         if dir.is_root() {
             return Some(&self.0);
@@ -178,14 +169,12 @@ impl RepoPath {
     }
 
     /// Returns the last segment.
-    #[must_use]
     pub fn name(&self) -> &[u8] {
         self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
     }
 
     /// Replaces the ending of the last segment: `a/b.x` with `.lock.kdl` is `a/b.lock.kdl`. A
     /// leading dot begins no ending.
-    #[must_use]
     pub fn with_ending(&self, ending: &[u8]) -> Self {
         let own = match self.name().iter().rposition(|b| *b == b'.') {
             Some(at) if at > 0 => self.name().len() - at,
@@ -196,7 +185,6 @@ impl RepoPath {
     }
 
     /// Converts to an operating system path, relative to the root.
-    #[must_use]
     pub fn to_os(&self) -> std::path::PathBuf {
         use std::os::unix::ffi::OsStrExt;
         std::path::PathBuf::from(std::ffi::OsStr::from_bytes(&self.0))

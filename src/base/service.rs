@@ -54,7 +54,6 @@ impl Service {
     }
 
     /// Whether it has a placeholder for its port, which requires choosing one.
-    #[must_use]
     pub fn wants_port(&self) -> bool {
         self.texts().any(|text| {
             let text = String::from_utf8_lossy(text);

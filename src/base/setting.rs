@@ -93,7 +93,6 @@ pub enum Takes {
 
 impl Takes {
     /// Whether several values may follow.
-    #[must_use]
     pub fn is_list(self) -> bool {
         matches!(
             self,
@@ -287,7 +286,6 @@ macro_rules! table {
             pub const ALL: &'static [Row] = &[$(Row::$row,)*];
 
             /// Returns its row of the table.
-            #[must_use]
             pub fn setting(self) -> &'static Setting {
                 match self {
                     $(Row::$row => {
@@ -444,21 +442,18 @@ fn in_order(first: &[Row]) -> Vec<Row> {
 
 impl Row {
     /// Returns all rows in the order for differences between two contracts.
-    #[must_use]
     pub fn compared() -> &'static [Row] {
         static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| in_order(COMPARED));
         &ROWS
     }
 
     /// Returns all rows in the order of explanations.
-    #[must_use]
     pub fn explained() -> &'static [Row] {
         static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| in_order(EXPLAINED));
         &ROWS
     }
 
     /// Returns the words of the settings that `defaults` may contain.
-    #[must_use]
     pub fn in_defaults() -> Vec<&'static str> {
         let mut rows = Row::ALL.to_vec();
         rows.retain(|row| row.setting().in_defaults);

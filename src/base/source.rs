@@ -26,7 +26,6 @@ pub struct Position {
 
 impl Source {
     /// Normalises a text and indexes its lines.
-    #[must_use]
     pub fn new(name: impl Into<String>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let text = if text.contains('\r') {
@@ -49,25 +48,21 @@ impl Source {
     }
 
     /// Returns the name, a repository path or `-`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the normalised text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the text of a span; empty if the span is outside.
-    #[must_use]
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or("")
     }
 
     /// Returns line and column of an offset.
-    #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
@@ -89,13 +84,11 @@ impl Sources {
     }
 
     /// Returns the file of a place, if the place has one.
-    #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.0.as_slice().get(id.position())
     }
 
     /// Returns line and column of a place's beginning; (1, 1) when the file is unknown.
-    #[must_use]
     pub fn position(&self, place: Place) -> Position {
         self.get(place.source)
             .map_or(Position { line: 1, column: 1 }, |s| {

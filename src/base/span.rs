@@ -13,7 +13,6 @@ pub struct Span {
 
 impl Span {
     /// Makes a span; an `end` before `start` is raised to `start`.
-    #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         Self {
             start,
@@ -22,19 +21,16 @@ impl Span {
     }
 
     /// Returns the length in bytes.
-    #[must_use]
     pub fn len(self) -> usize {
         self.end - self.start
     }
 
     /// Whether the span covers no byte (the end of a file, a missing word).
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
     /// Returns the smallest span that covers both.
-    #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span::new(self.start.min(other.start), self.end.max(other.end))
     }
@@ -72,7 +68,6 @@ pub struct Place {
 
 impl Place {
     /// Makes a place that no `each` is around.
-    #[must_use]
     pub fn new(source: SourceId, span: Span) -> Self {
         Self {
             source,

@@ -88,7 +88,6 @@ pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
 }
 
 /// Suggests the intended spelling of a text that is not a duration: `1m90s`, `30s1m`, `1.5m`.
-#[must_use]
 pub fn meant_duration(text: &str) -> Option<String> {
     let number = |c: char| c.is_ascii_digit() || c == '.';
     let mut total = 0_u64;
@@ -137,13 +136,11 @@ fn show(value: u64, units: &[(&str, u64)]) -> String {
 }
 
 /// Formats milliseconds in the largest unit that is exact.
-#[must_use]
 pub fn show_duration(ms: u64) -> String {
     show(ms, DURATIONS)
 }
 
 /// Formats a measured time, for people: `46ms`, `3.2s`, `2m05s`.
-#[must_use]
 pub fn show_time(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
@@ -153,7 +150,6 @@ pub fn show_time(ms: u64) -> String {
 }
 
 /// Formats bytes in the largest unit that is exact.
-#[must_use]
 pub fn show_size(bytes: u64) -> String {
     show(bytes, SIZES)
 }

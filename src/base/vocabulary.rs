@@ -36,7 +36,6 @@ macro_rules! words {
             pub const NAMES: &'static [&'static str] = &[$($word),*];
 
             /// Returns the spelling of the word.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -44,7 +43,6 @@ macro_rules! words {
             }
 
             /// Returns the word with this spelling.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|word| word.name() == text)
             }
@@ -232,7 +230,6 @@ vocabulary! {
 
 impl FailureCode {
     /// The reason of a rewrite that answers this failure.
-    #[must_use]
     pub fn adjusted(self) -> String {
         let name = self.name();
         format!("{}_adjusted", name.strip_suffix("_issue").unwrap_or(name))
@@ -253,25 +250,21 @@ macro_rules! exit_codes {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The exit code of the process.
-            #[must_use]
             pub const fn code(self) -> u8 {
                 self as u8
             }
 
             /// Returns this code if the condition is true, and success otherwise.
-            #[must_use]
             pub const fn when(self, holds: bool) -> Self {
                 if holds { self } else { Self::Success }
             }
 
             /// The code of this number, if it has a meaning.
-            #[must_use]
             pub fn of(code: u8) -> Option<Self> {
                 Self::ALL.iter().copied().find(|exit| exit.code() == code)
             }
 
             /// Its meaning for a run, in a help text.
-            #[must_use]
             pub const fn words(self) -> &'static str {
                 match self {
                     $(Self::$variant => $words,)*
@@ -331,7 +324,6 @@ pub enum Open<T> {
 
 impl<T: Vocabulary> Open<T> {
     /// Returns the word, if it is one.
-    #[must_use]
     pub fn known(&self) -> Option<T> {
         match self {
             Self::Known(word) => Some(*word),

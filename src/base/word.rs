@@ -15,25 +15,21 @@ pub struct Word(Vec<u8>);
 
 impl Word {
     /// Takes the bytes unchanged.
-    #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
     /// Returns the bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Returns the text, if it is one.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
     /// Returns the bytes by value.
-    #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -148,7 +144,6 @@ pub(super) fn deserialize_bytes<'de, D: Deserializer<'de>>(
 }
 
 /// Encodes bytes in Base64 with padding (RFC 4648 section 4).
-#[must_use]
 pub fn encode_base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
@@ -161,7 +156,6 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 
 /// Whether a character is unsafe in a terminal or a log: controls, bidirectional and other
 /// invisible format characters, line and paragraph separators, private use.
-#[must_use]
 pub fn is_unsafe_to_show(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -174,7 +168,6 @@ pub fn is_unsafe_to_show(c: char) -> bool {
 
 /// Whether a character changes the direction of the text around it (Unicode Standard Annex 9,
 /// section 2).
-#[must_use]
 pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -182,7 +175,6 @@ pub fn is_bidi_control(c: char) -> bool {
 /// Makes foreign bytes safe to show on one line: characters of [`is_unsafe_to_show`] become `\n`,
 /// `\t`, `\u{…}`, an invalid byte becomes `\xHH`. Everything that vplan prints and did not write
 /// itself goes through here.
-#[must_use]
 pub fn visible(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut out = String::with_capacity(bytes.len());
@@ -204,20 +196,17 @@ pub fn visible(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// Makes the path of a file safe to show, as [`visible`].
-#[must_use]
 pub fn visible_path(path: impl AsRef<OsStr>) -> String {
     visible(path.as_ref().as_encoded_bytes())
 }
 
 /// Whether a list of words, with blanks between them, has a word.
-#[must_use]
 pub fn has_word(words: &str, word: impl AsRef<[u8]>) -> bool {
     let mut words = words.split_whitespace();
     words.any(|known| known.as_bytes() == word.as_ref())
 }
 
 /// Formats the first items of a list, and how many more there are: `a, b and 3 more`.
-#[must_use]
 pub fn first_of<T: std::fmt::Display>(items: impl IntoIterator<Item = T>, most: usize) -> String {
     let mut items = items.into_iter();
     let shown: Vec<String> = items.by_ref().take(most).map(|i| i.to_string()).collect();
@@ -225,7 +214,6 @@ pub fn first_of<T: std::fmt::Display>(items: impl IntoIterator<Item = T>, most: 
 }
 
 /// Returns ` and 3 more`, to be written after a list that was cut short; nothing for 0.
-#[must_use]
 pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> String {
     if number == N::from(0) {
         String::new()
@@ -235,7 +223,6 @@ pub fn and_more<N: std::fmt::Display + PartialEq + From<u8>>(number: N) -> Strin
 }
 
 /// Formats a count with its noun: `1 step`, `2 steps`, `2 tries`, `2 processes`.
-#[must_use]
 pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if number == N::from(1) => format!("{number} {noun}"),
@@ -246,20 +233,17 @@ pub fn count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str)
 }
 
 /// Formats what may be absent between two texts: ` (E0308)`; nothing where it is absent.
-#[must_use]
 pub fn framed<T: std::fmt::Display>(before: &str, what: Option<T>, after: &str) -> String {
     what.map_or_else(String::new, |what| format!("{before}{what}{after}"))
 }
 
 /// Returns a part of a sentence if it applies, and nothing otherwise.
-#[must_use]
 pub fn text_if(applies: bool, text: impl FnOnce() -> String) -> String {
     if applies { text() } else { String::new() }
 }
 
 /// Writes a string of the contract language in the shorter of the two quotings. Uses `"` if both
 /// are equally long or only that works.
-#[must_use]
 pub fn quote_string(text: &str) -> Cow<'_, str> {
     let hidden = text.chars().any(is_unsafe_to_show);
     if !hidden && text.contains(['"', '\\']) && !text.contains('\'') {
@@ -269,7 +253,6 @@ pub fn quote_string(text: &str) -> Cow<'_, str> {
 }
 
 /// Quotes a string so that its placeholders, if any, are not filled: in `'…'`, if possible.
-#[must_use]
 pub fn quote_literal(text: &str) -> Cow<'_, str> {
     if has_hole(text) && !text.contains('\'') && !text.chars().any(is_unsafe_to_show) {
         return Cow::Owned(format!("'{text}'"));
@@ -278,7 +261,6 @@ pub fn quote_literal(text: &str) -> Cow<'_, str> {
 }
 
 /// Quotes the pattern of a line, which is full of braces: in `'…'`, if it can be.
-#[must_use]
 pub fn quote_pattern(text: &str) -> Cow<'_, str> {
     if text.contains('\'') || text.chars().any(is_unsafe_to_show) {
         return quote_with_holes(text).into();
@@ -287,7 +269,6 @@ pub fn quote_pattern(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes a string of the language whose placeholders are to be filled.
-#[must_use]
 pub fn quote_with_holes(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -8,13 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const DEPENDENTS: &str = "dependents";
 
 /// Returns the name of its selection, which no `paths` can have.
-#[must_use]
 pub fn dependents(folder: &RepoPath) -> String {
     format!("{DEPENDENTS} {folder}")
 }
 
 /// Whether a selection has such a name.
-#[must_use]
 pub fn is_dependents(name: &str) -> bool {
     let behind = name.strip_prefix(DEPENDENTS);
     behind.is_some_and(|folder| folder.starts_with(' '))
@@ -86,25 +84,21 @@ impl Manifest {
     }
 
     /// Returns the name of the file.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.files().0
     }
 
     /// Returns the name of the manifest that each package has.
-    #[must_use]
     pub fn of_package(self) -> &'static str {
         self.files().1
     }
 
     /// Returns the files next to it on which all packages depend, whether they exist or not.
-    #[must_use]
     pub fn beside(self) -> &'static [&'static str] {
         self.files().2
     }
 
     /// Whether a file with this name may define the packages of a workspace, or their dependencies.
-    #[must_use]
     pub fn is_read(name: &[u8]) -> bool {
         let is = |manifest: Self| {
             let names = [manifest.name(), manifest.of_package()];
@@ -126,7 +120,6 @@ pub struct WorkspaceQuery {
 impl WorkspaceQuery {
     /// Reads the path of a workspace's manifest, or of its folder, below a directory; `None` when
     /// it leaves the repository.
-    #[must_use]
     pub fn parse(dir: &RepoPath, text: &str) -> Option<Self> {
         let path = RepoPath::parse(text.as_bytes()).ok()?;
         let path = match path.is_root() {
@@ -145,7 +138,6 @@ impl WorkspaceQuery {
     }
 
     /// Returns it as one text: `web/` or `web/package.json`, and `./` for the root.
-    #[must_use]
     pub fn to_word(&self) -> Word {
         let file = self.manifest.map_or("", Manifest::name);
         let mut text = self.dir.as_bytes().to_vec();
@@ -155,7 +147,6 @@ impl WorkspaceQuery {
     }
 
     /// Reads the text of [`WorkspaceQuery::to_word`].
-    #[must_use]
     pub fn from_word(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let query = Self::parse(&RepoPath::root(), text)?;
@@ -204,7 +195,6 @@ impl FoundMembers {
     }
 
     /// Whether all folders of this are folders of another.
-    #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let mut folders = self.members.keys();
         folders.all(|folder| other.members.contains_key(folder))
@@ -212,7 +202,6 @@ impl FoundMembers {
 
     /// Returns it as the answer of a fact: a folder by itself, a package as
     /// `packages/web//@acme/web//packages/ui`, the manifest as `Cargo.toml//`.
-    #[must_use]
     pub fn to_words(&self) -> Vec<Word> {
         let word = |(folder, member): (&RepoPath, &Member)| {
             let mut text = folder.as_bytes().to_vec();

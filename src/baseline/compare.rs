@@ -7,7 +7,6 @@ use vplan_plan::diff::{Class, Difference};
 
 /// Returns the differences of two baselines, those that weaken first: each check that has entries
 /// which the older one does not list fails for less.
-#[must_use]
 pub fn differences(old: &Baseline, new: &Baseline) -> Vec<Difference> {
     let of = |entries: BTreeMap<&str, usize>, class: Class, verb: &str, why: &str| {
         let difference = |(check, n): (&str, usize)| Difference {

@@ -13,7 +13,6 @@ const MAX_MISTAKES: usize = 20;
 
 /// Reads a baseline without its invalid entries, and reports each of them as an error. A text
 /// without any node is an empty baseline.
-#[must_use]
 pub fn decode(text: &str, source: SourceId) -> (Baseline, Diagnostics) {
     let mut reader = Reader {
         source,

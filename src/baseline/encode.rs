@@ -7,7 +7,6 @@ use vplan_plan::kdl::{self as plan_kdl, value};
 const HEADER: &str = "// Written by `vplan baseline record`: known findings, which fail nothing once they are at the base.\nversion 1\n";
 
 /// Writes the baseline as text, without any comment but ours.
-#[must_use]
 pub fn encode(baseline: &Baseline) -> String {
     let mut out = HEADER.to_owned();
     for entry in baseline.entries() {
@@ -44,7 +43,6 @@ fn string(name: Option<&str>, text: &str) -> String {
 }
 
 /// Writes a text as a baseline has it.
-#[must_use]
 pub fn quoted(text: &str) -> String {
     plan_kdl::quoted(text, is_unsafe_to_show)
 }

@@ -51,7 +51,6 @@ pub enum EntryKind {
 
 impl Baseline {
     /// Makes a baseline of entries, in any order.
-    #[must_use]
     pub fn new(entries: impl IntoIterator<Item = KnownEntry>) -> Self {
         Self {
             entries: entries.into_iter().collect(),
@@ -59,19 +58,16 @@ impl Baseline {
     }
 
     /// Returns the entries in their order: by check, findings before tests.
-    #[must_use]
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &KnownEntry> {
         self.entries.iter()
     }
 
     /// Whether it has no entry.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Returns the digest of its entries, independent of the layout.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         let listed: BTreeSet<(&str, &Digest)> = (self.entries.iter())
             .map(|e| (e.check.as_str(), &e.fingerprint))
@@ -80,7 +76,6 @@ impl Baseline {
     }
 
     /// Returns the entries, by check; `origin`: its name and where it was read, for people.
-    #[must_use]
     pub fn known(&self, origin: String) -> KnownFindings {
         let mut checks: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
         for entry in &self.entries {
@@ -92,7 +87,6 @@ impl Baseline {
 
     /// Returns the number of entries that each check has more than in another baseline: of those
     /// that the other does not list.
-    #[must_use]
     pub fn beyond(&self, other: &Baseline) -> BTreeMap<&str, usize> {
         let listed: BTreeSet<(&str, &Digest)> = (other.entries.iter())
             .map(|e| (e.check.as_str(), &e.fingerprint))
@@ -112,7 +106,6 @@ impl Baseline {
 
 impl KnownEntry {
     /// Returns it on one line, for people: `src/a.js: semi: Missing semicolon.`
-    #[must_use]
     pub fn line(&self) -> String {
         let text = match &self.what {
             EntryKind::Finding {

@@ -40,7 +40,6 @@ pub struct LeftOut {
 
 /// Returns the checks whose commands get the changed files as arguments: they may miss findings in
 /// other files.
-#[must_use]
 pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
     contract
         .checks
@@ -59,7 +58,6 @@ pub fn partial_checks(contract: &Contract) -> BTreeSet<String> {
 /// ([`partial_checks`]), entries are only added.
 ///
 /// Pure: it uses the report only. `vplan init --try` records its trial with it.
-#[must_use]
 pub fn record(
     old: &Baseline,
     report: &Report,
@@ -79,7 +77,6 @@ pub fn record(
 
 /// Removes entries from a baseline that a run no longer shows, and adds nothing. The arguments are
 /// those of [`record`].
-#[must_use]
 pub fn tighten(
     old: &Baseline,
     report: &Report,

@@ -92,14 +92,12 @@ pub(super) fn failures(terms: &Terms<'_>, evidence: &Evidence) -> Option<String>
 }
 
 /// The reading of a silent compiler or linter that exited with 0: no findings.
-#[must_use]
 pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading> {
     let ended_well = evidence.exit == Some(0) && !evidence.timed_out;
     (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
 }
 
 /// The reading of a tool that ended well and says that it tested nothing: no tests.
-#[must_use]
 pub fn nothing(run: &Invocation, kind: Kind, evidence: &Evidence) -> Option<Reading> {
     if kind != Kind::Test || evidence.exit != Some(0) {
         return None;
@@ -373,7 +371,6 @@ fn first(reading: &Reading, severity: Level) -> String {
 }
 
 /// A finding on one line, safe to show: `src/a.rs:3:5: E0308: mismatched types`.
-#[must_use]
 pub fn located(finding: &Finding) -> String {
     let mut place = finding.file.as_deref().map(short).unwrap_or_default();
     if !place.is_empty() {
@@ -388,7 +385,6 @@ pub fn located(finding: &Finding) -> String {
 }
 
 /// The first line of a foreign text, bounded and safe to show.
-#[must_use]
 pub fn short(text: &str) -> String {
     let mut lines = text.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();

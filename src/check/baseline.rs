@@ -130,7 +130,6 @@ fn without_lines(message: &str) -> String {
 }
 
 /// Tells which of the findings and failed tests of a try are known.
-#[must_use]
 pub fn identities(
     known: Option<&KnownFindings>,
     check: &str,
@@ -150,7 +149,6 @@ pub fn identities(
 
 /// Judges a failed try by what is known: a pass with warnings where it failed for nothing else, and
 /// otherwise the same failure, which says how much of it is new.
-#[must_use]
 pub fn judge(
     known: Option<&KnownFindings>,
     check: &str,
@@ -282,7 +280,6 @@ fn excused(
 }
 
 /// Says why the findings of a format under a command can never be known; `None`: they can.
-#[must_use]
 pub fn cannot_be_known(format: &str, argv: &[&str]) -> Option<String> {
     match Rule::of(format) {
         None => {

@@ -4,7 +4,6 @@ use super::tool::table::{is_echoed, is_quiet};
 use super::tool::{Invocation, base_name, is_assignment, started};
 
 /// Whether a line that begins with this word may be a command that starts a known tool.
-#[must_use]
 pub fn is_command(word: &str) -> bool {
     let is_path = word.contains('/');
     (word.len() <= 12 || is_path && word.len() <= 100) && is_echoed(base_name(word))
@@ -12,7 +11,6 @@ pub fn is_command(word: &str) -> bool {
 
 /// The commands that an argument vector starts one after another: those of a shell's text, without
 /// what writes nothing that is read, or the one that it is.
-#[must_use]
 pub fn parts(argv: &[&str]) -> Vec<Invocation> {
     let text = shell_text(argv.iter().copied());
     let found = text.as_deref().map(commands).unwrap_or_default();
@@ -25,14 +23,12 @@ pub fn parts(argv: &[&str]) -> Vec<Invocation> {
 
 /// The text that an argument vector gives to a shell, after any launchers: `sh -c TEXT`,
 /// `env -S TEXT`, `flock FILE -c TEXT`.
-#[must_use]
 pub fn shell_text<'a>(argv: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let words: Vec<String> = argv.into_iter().map(str::to_owned).collect();
     started(&words).text
 }
 
 /// The commands of a shell's text, without what writes nothing that is read.
-#[must_use]
 pub fn commands(text: &str) -> Vec<Invocation> {
     text.split(['&', '|', ';', '\n'])
         .map(|part| {

@@ -23,7 +23,6 @@ pub fn toolchains() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a path is one of them or below one, and so is readable at each level on every machine.
-#[must_use]
 pub fn is_toolchain(path: &str) -> bool {
     let mut roots = toolchains();
     let is_plain = !path.split('/').any(|part| part == "..");
@@ -53,7 +52,6 @@ vplan_base::vocabulary! {
 
 impl SandboxLevel {
     /// Returns what it guarantees, sorted.
-    #[must_use]
     pub const fn guarantees(self) -> &'static [Guarantee] {
         match self {
             SandboxLevel::None => &[],
@@ -81,7 +79,6 @@ impl SandboxLevel {
     }
 
     /// Returns the networks that a step may use under it where nothing is said about them.
-    #[must_use]
     pub const fn usual_network(self) -> NetworkUse {
         match self {
             SandboxLevel::Sealed => NetworkUse::Off,
@@ -106,7 +103,6 @@ vplan_base::vocabulary! {
 
 impl NetworkUse {
     /// Returns what it guarantees. That of a later one includes that of the ones before.
-    #[must_use]
     pub const fn guarantee(self) -> Option<Guarantee> {
         match self {
             NetworkUse::On => None,
@@ -147,7 +143,6 @@ vplan_base::vocabulary! {
 
 impl Guarantee {
     /// Says what it means, for people.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
             Guarantee::Absence => "what is not declared does not exist",
@@ -186,13 +181,11 @@ pub struct Confinement {
 
 impl Confinement {
     /// Whether nothing is asked for.
-    #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
     /// Returns all that is guaranteed under it, sorted.
-    #[must_use]
     pub fn guarantees(self) -> Vec<Guarantee> {
         let level = self.level.guarantees().iter().copied();
         let mut all: Vec<Guarantee> = self.network.guarantee().into_iter().chain(level).collect();
@@ -201,7 +194,6 @@ impl Confinement {
     }
 
     /// Returns the stronger of both in each part.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             level: self.level.max(other.level),
@@ -226,7 +218,6 @@ pub struct Confined {
 
 impl Confined {
     /// Whether it can be the record of a step that was to be confined like this.
-    #[must_use]
     pub fn is_of(&self, wanted: Confinement) -> bool {
         let asked = Confinement {
             level: self.asked,

@@ -20,7 +20,6 @@ const MACHINE_CODES: &str = "EAGAIN EIO EMFILE ENFILE ENOMEM ENOSPC";
 /// A try that took longer than its limit is out of time even when it ended before anybody stopped
 /// it: the same durations must give the same outcome however late the clock was read. One that took
 /// exactly its limit is within it.
-#[must_use]
 pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(earlier) = &evidence.earlier {
         let run = visible(&earlier.run_id);

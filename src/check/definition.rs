@@ -69,7 +69,6 @@ vplan_base::vocabulary! {
 
 impl LineMeaning {
     /// The holes that its pattern may have, besides `{}`.
-    #[must_use]
     pub fn holes(self) -> &'static [LineHole] {
         use LineHole::{Code, Column, Count, File, Line, Message, Name, Severity};
         match self {
@@ -83,13 +82,11 @@ impl LineMeaning {
 
 impl FormatDefinition {
     /// Whether it has a line that says this.
-    #[must_use]
     pub fn says(&self, meaning: LineMeaning) -> bool {
         self.lines.iter().any(|line| line.says == meaning)
     }
 
     /// What it must have to be of use for a kind of check, if that is missing.
-    #[must_use]
     pub fn lacks(&self, kind: Kind) -> Option<LineMeaning> {
         let wanted = match kind {
             Kind::Test => LineMeaning::Passed,

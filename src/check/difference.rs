@@ -63,7 +63,6 @@ pub enum FileChange {
 
 impl Difference {
     /// Makes the difference in one thing without a name.
-    #[must_use]
     pub fn unnamed(kind: DifferenceKind) -> Self {
         Self {
             change: None,
@@ -74,7 +73,6 @@ impl Difference {
     }
 
     /// Makes the difference in one thing with a name: bytes of a path, a variable, an id.
-    #[must_use]
     pub fn named(kind: DifferenceKind, name: &[u8]) -> Self {
         Self {
             name: Some(visible(name)),
@@ -83,7 +81,6 @@ impl Difference {
     }
 
     /// Makes the difference in one file.
-    #[must_use]
     pub fn file(change: FileChange, path: &[u8]) -> Self {
         Self {
             change: Some(change),
@@ -92,7 +89,6 @@ impl Difference {
     }
 
     /// Returns the first of a list, with the number of the rest.
-    #[must_use]
     pub fn first_of(list: Vec<Difference>) -> Option<Self> {
         let more = (list.len() as u64).saturating_sub(1);
         let first = list.into_iter().next()?;

@@ -45,7 +45,6 @@ pub struct Withheld {
 
 impl EnvironmentUse {
     /// Whether no variable was granted and none was withheld.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }

@@ -106,7 +106,6 @@ pub struct Captured {
 
 impl Evidence {
     /// Whether it is that of a step that was sent elsewhere and had no answer.
-    #[must_use]
     pub fn is_unanswered(&self) -> bool {
         (self.spawn_error.as_ref()).is_some_and(|error| error.code == UNANSWERED)
     }
@@ -114,13 +113,11 @@ impl Evidence {
 
 impl Captured {
     /// Everything that was kept, in order.
-    #[must_use]
     pub fn text(&self) -> Vec<u8> {
         [self.head.as_bytes(), self.tail.as_bytes()].concat()
     }
 
     /// Whether the step wrote nothing but blanks.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         let blank = |w: &vplan_base::word::Word| w.as_bytes().iter().all(u8::is_ascii_whitespace);
         blank(&self.head) && blank(&self.tail)

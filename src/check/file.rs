@@ -43,7 +43,6 @@ pub enum Target {
 }
 
 /// Whether an assertion looks into the file.
-#[must_use]
 pub fn needs_content(assertions: &[Assertion]) -> bool {
     assertions.iter().any(|a| {
         matches!(
@@ -73,7 +72,6 @@ pub fn judge(assertions: &[Assertion], facts: &FileFacts) -> Result<(), String> 
 }
 
 /// An assertion as the language writes it.
-#[must_use]
 pub fn show(assertion: &Assertion) -> String {
     match assertion {
         Assertion::Exists => "exists".to_owned(),

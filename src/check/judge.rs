@@ -62,7 +62,6 @@ pub struct Question<'a> {
 
 /// The exact bytes that are asked, and their identity: the digest of the same object without
 /// `digest`.
-#[must_use]
 pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String, Digest) {
     let mut asked = Question {
         changed,

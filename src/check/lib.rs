@@ -53,13 +53,11 @@ vplan_base::vocabulary! {
 
 impl Kind {
     /// The verb in the language.
-    #[must_use]
     pub const fn verb(self) -> &'static str {
         self.name()
     }
 
     /// The time limit of a try when the contract gives none, in milliseconds.
-    #[must_use]
     pub fn default_timeout_ms(self) -> u64 {
         match self {
             Kind::Test => 120_000,

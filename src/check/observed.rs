@@ -153,7 +153,6 @@ const VERSION: u32 = 1;
 
 impl Observed {
     /// Makes an observation that saw nothing, for this reason.
-    #[must_use]
     pub fn nothing(why: Gap) -> Self {
         Self {
             gaps: BTreeSet::from([why]),
@@ -208,7 +207,6 @@ impl Observed {
     }
 
     /// Reads what [`Observed::write`] wrote. `None` for anything else, and for less than all of it.
-    #[must_use]
     pub fn read(text: &[u8]) -> Option<Self> {
         let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
         let Line::Observed {

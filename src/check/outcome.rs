@@ -33,7 +33,6 @@ vplan_base::vocabulary! {
 
 impl Status {
     /// Whether what `needs` this step may run.
-    #[must_use]
     pub fn is_pass(self) -> bool {
         matches!(
             self,
@@ -42,7 +41,6 @@ impl Status {
     }
 
     /// Whether the step was tried and did not pass.
-    #[must_use]
     pub fn is_failure(self) -> bool {
         matches!(self, Status::Failed | Status::TimedOut | Status::Errored)
     }
@@ -145,7 +143,6 @@ impl Outcome {
     };
 
     /// A status with its cause.
-    #[must_use]
     pub fn new(status: Status, cause: Cause, detail: impl Into<String>) -> Self {
         Self {
             cause: Some(cause),
@@ -192,7 +189,6 @@ pub struct Output<'a> {
 
 impl Terms<'_> {
     /// Whether an exit code is accepted.
-    #[must_use]
     pub fn accepts(&self, exit: i32) -> bool {
         if self.exit.is_empty() {
             exit == 0

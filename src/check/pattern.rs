@@ -179,19 +179,16 @@ impl Pattern {
         Ok(Self { text, parts })
     }
 
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it has a hole.
-    #[must_use]
     pub fn has(&self, hole: LineHole) -> bool {
         self.parts.contains(&Part::Hole(hole))
     }
 
     /// Whether it has text besides blanks.
-    #[must_use]
     pub fn has_text(&self) -> bool {
         let is_text = |part: &Part| matches!(part, Part::Text(text) if !text.trim().is_empty());
         self.parts.iter().any(is_text)
@@ -208,7 +205,6 @@ impl Pattern {
     /// The values of its holes in a line, if it is the line's pattern. A hole ends where the text
     /// behind it comes first, and the last text ends the line: each byte is looked at once. The line
     /// is as [`single_blanks`] has it.
-    #[must_use]
     pub fn read<'l>(&self, line: &'l str) -> Option<LineParts<'l>> {
         let mut found = LineParts::default();
         let mut rest = line;
@@ -256,7 +252,6 @@ pub struct LineParts<'l>(Vec<(LineHole, &'l str)>);
 
 impl<'l> LineParts<'l> {
     /// The text of a hole.
-    #[must_use]
     pub fn text(&self, hole: LineHole) -> Option<&'l str> {
         self.0
             .iter()
@@ -265,7 +260,6 @@ impl<'l> LineParts<'l> {
     }
 
     /// The number in a hole.
-    #[must_use]
     pub fn number(&self, hole: LineHole) -> Option<u64> {
         let digits = self.text(hole)?;
         Some(digits.parse().unwrap_or(u64::MAX))
@@ -273,7 +267,6 @@ impl<'l> LineParts<'l> {
 }
 
 /// A line with one blank in place of several or of tabs, and none at its end.
-#[must_use]
 pub fn single_blanks(line: &str) -> Cow<'_, str> {
     let line = line.trim_end_matches(is_blank);
     if !line.contains('\t') && !line.contains("  ") {

@@ -134,20 +134,17 @@ pub struct Identity {
 
 impl TestCounts {
     /// Returns the number of tests that gave evidence: all but the skipped ones.
-    #[must_use]
     pub fn ran(&self) -> u64 {
         self.passed.saturating_add(self.failed)
     }
 
     /// Returns the number of tests of which it is known how they ended.
-    #[must_use]
     pub(crate) fn all(self) -> u64 {
         self.ran().saturating_add(self.skipped)
     }
 
     /// What speaks against a summary that announces so many tests: it shows the outcome of fewer,
     /// or of more.
-    #[must_use]
     pub(crate) fn differ_from(self, announced: u64) -> Option<String> {
         let tests = vplan_base::word::count(announced, "test");
         let shown = self.all();
@@ -155,7 +152,6 @@ impl TestCounts {
     }
 
     /// Whether one of them is larger than a run can have.
-    #[must_use]
     pub(crate) fn is_impossible(self) -> bool {
         let all = [self.failed, self.passed, self.skipped];
         all.iter().any(|n| *n > super::output::kit::number::LARGEST)
@@ -193,7 +189,6 @@ impl std::fmt::Display for TestCounts {
 
 impl Finding {
     /// Returns its place, as far as it has one: `FILE:LINE:COLUMN`.
-    #[must_use]
     pub fn place(&self) -> Option<String> {
         let numbers = [self.line, self.column].into_iter().flatten();
         let numbers = numbers.map(|n| n.to_string());
@@ -214,7 +209,6 @@ impl FailedTest {
 
 impl Reading {
     /// An empty reading of a format.
-    #[must_use]
     pub fn of(format: &str) -> Self {
         Self {
             format: format.to_owned(),
@@ -290,7 +284,6 @@ impl Reading {
     /// Returns the reading as a check of a kind counts it: a compiler or a linter that writes a
     /// report of tests means one finding by each failed one, and a report without any is a clean
     /// one.
-    #[must_use]
     pub fn counted_by(mut self, kind: Kind) -> Self {
         if kind == Kind::Test {
             return self;

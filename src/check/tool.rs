@@ -33,7 +33,6 @@ pub struct Invocation {
 
 impl Invocation {
     /// Finds the programs that an argument vector starts.
-    #[must_use]
     pub fn of(argv: &[&str]) -> Self {
         let words: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let layers = layers(&words, None);
@@ -45,31 +44,26 @@ impl Invocation {
     }
 
     /// The formats that the program writes that does the work.
-    #[must_use]
     pub fn formats(&self) -> &[&'static str] {
         &self.formats
     }
 
     /// The program that does the work, behind everything that only starts it; without its folder.
-    #[must_use]
     pub fn program(&self) -> &str {
         self.layers.last().map_or("", |layer| &layer.program)
     }
 
     /// Whether one of these programs does the work.
-    #[must_use]
     pub fn runs(&self, programs: &[&str]) -> bool {
         programs.contains(&self.program())
     }
 
     /// Whether this tool does the work, by whatever program.
-    #[must_use]
     pub fn is(&self, tool: Tool) -> bool {
         self.layers.last().is_some_and(|layer| layer.tool == tool)
     }
 
     /// The words behind the program that does the work.
-    #[must_use]
     pub fn arguments(&self) -> &[String] {
         self.layers.last().map_or(&[], |layer| &layer.arguments)
     }
@@ -80,13 +74,11 @@ impl Invocation {
     }
 
     /// Whether one of these words is behind the program that does the work.
-    #[must_use]
     pub fn has(&self, words: &[&str]) -> bool {
         self.arguments().iter().any(|word| words.contains(&&**word))
     }
 
     /// The script of a package that it runs.
-    #[must_use]
     pub fn script(&self) -> Option<&str> {
         let layer = self.layers.iter().find(|layer| layer.role == Role::Script);
         layer
@@ -101,7 +93,6 @@ impl Invocation {
 
     /// Whether it asks a tool for one of these forms of output: `--reporter tap`, `-f=json`,
     /// `--test-reporter=junit`.
-    #[must_use]
     pub fn asks(&self, forms: &[&str]) -> bool {
         const OPTIONS: [&str; 8] = [
             "-R",
@@ -149,7 +140,6 @@ pub struct Steering {
 }
 
 /// The configuration files of a command's programs, by the table of tools.
-#[must_use]
 pub fn configuration(layers: &[Layer]) -> Vec<Steering> {
     let of_layer = |layer: &Layer| {
         let of_row = |row: &'static table::Row| {

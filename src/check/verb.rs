@@ -25,7 +25,6 @@ impl From<Command> for CommandRequest {
 
 impl CommandRequest {
     /// Reads a command with or without a verb; `parse` reads the command.
-    #[must_use]
     pub fn read(text: &str, parse: fn(&str) -> Command) -> Self {
         let (verb, text) = split(text);
         let command = parse(text);
@@ -33,7 +32,6 @@ impl CommandRequest {
     }
 
     /// Returns the text in normal form. The name of a program that begins like a verb is quoted.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let text = self.command.to_text();
         match (self.verb, &self.command) {
@@ -48,7 +46,6 @@ impl CommandRequest {
 }
 
 /// Splits a text into the stated verb and the text of the command.
-#[must_use]
 pub fn split(text: &str) -> (Option<Kind>, &str) {
     let found = prefix(text).and_then(|(word, command)| {
         let verb = Kind::ALL.into_iter().find(|kind| kind.verb() == word);
@@ -76,7 +73,6 @@ pub struct WrongVerb {
 }
 
 /// Returns the fault of a text that begins with a misspelt verb, or one that takes no command.
-#[must_use]
 pub fn wrong(text: &str) -> Option<WrongVerb> {
     let (word, _) = prefix(text).filter(|_| split(text).0.is_none())?;
     let known = Kind::ALL.map(Kind::verb);
@@ -107,7 +103,6 @@ fn demand(verb: Kind) -> Option<u8> {
 /// Returns the verb and the `min-tests` of a command of a request. What the table of tools knows of
 /// it counts, unless the caller states a verb that demands as much. A test need not show its tests
 /// where only the table says that it is one, and does not know its output.
-#[must_use]
 pub fn of_words<'a>(
     stated: Option<Kind>,
     words: impl Iterator<Item = &'a [u8]>,
@@ -131,7 +126,6 @@ pub fn of_words<'a>(
 }
 
 /// Returns the verb and the `min-tests` of a command of a request.
-#[must_use]
 pub fn of_command(stated: Option<Kind>, command: &Command) -> (Kind, Option<u64>) {
     let Command::Argv { pieces, .. } = command else {
         return (stated.unwrap_or_default(), None);

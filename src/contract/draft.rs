@@ -142,7 +142,6 @@ impl Rows {
     }
 
     /// Returns the values of the row that a place is in, if it is in one.
-    #[must_use]
     pub fn of(&self, place: Place) -> Option<&Values> {
         let number = usize::try_from(place.row).ok()?.checked_sub(1)?;
         self.0.get(&place.source)?.get(number)
@@ -241,7 +240,6 @@ vplan_base::words! {
 
 impl Allowance {
     /// Says of a setting what it does.
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Allowance::Reads => "it lets a confined check read outside of the repository",
@@ -367,7 +365,6 @@ pub struct Sel {
 
 impl Sel {
     /// Makes a glob that is not written as a contract writes it.
-    #[must_use]
     pub fn glob(not: bool, text: impl Into<String>, place: Place) -> Self {
         let what = At::new(SelKind::Glob(text.into()), place);
         let inner = None;
@@ -545,7 +542,6 @@ impl Setting {
     }
 
     /// Returns the path of a `dir`.
-    #[must_use]
     pub fn dir(&self) -> Option<&String> {
         match (&self.value, self.row) {
             (Written::Text(dir), Row::Dir) => Some(dir),
@@ -554,7 +550,6 @@ impl Setting {
     }
 
     /// Returns the word that begins it.
-    #[must_use]
     pub fn keyword(&self) -> &'static str {
         self.row.setting().word
     }
@@ -692,7 +687,6 @@ pub enum Policy {
 
 impl Policy {
     /// Returns the words of its block and of itself.
-    #[must_use]
     pub fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Budget(_) => ("limits", "budget"),
@@ -758,7 +752,6 @@ pub enum ExpectLine {
 
 impl ExpectLine {
     /// The word that begins it.
-    #[must_use]
     pub fn keyword(&self) -> &'static str {
         match self {
             ExpectLine::Role(_) => "role",

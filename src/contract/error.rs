@@ -26,7 +26,6 @@ pub(super) const ADD_INPUTS: &str =
     "add `inputs`: `vplan audit` shows what it reads, and `--write` adds it";
 
 /// Reports a command of a request with a verb that is none.
-#[must_use]
 pub fn command_verb(found: &WrongVerb, place: Place) -> Diagnostic {
     Diagnostic::error(COMMAND_VERB, found.to_string())
         .label(place, "not a verb of a command")

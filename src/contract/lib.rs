@@ -117,7 +117,6 @@ pub struct AllowedImport {
 
 impl Contract {
     /// The values of the row that a place is in, by name; none outside of `each` blocks.
-    #[must_use]
     pub fn row_of(&self, place: Place) -> BTreeMap<String, String> {
         let row = self.rows.of(place).into_iter().flat_map(Values::iter);
         row.map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -126,7 +125,6 @@ impl Contract {
 
     /// The identity of the contract with all that it imports: its digest, or the digest of the
     /// digests of all files. What a person accepts.
-    #[must_use]
     pub fn identity(&self) -> Digest {
         if self.imports.is_empty() {
             return self.digest.clone();
@@ -141,7 +139,6 @@ impl Contract {
     }
 
     /// The paths and globs of which conditions ask whether they exist.
-    #[must_use]
     pub fn sought(&self) -> BTreeSet<&Sought> {
         let lists = self.conditions.iter().filter_map(|c| c.test.sought());
         lists.flatten().collect()
@@ -153,7 +150,6 @@ impl Contract {
     }
 
     /// The name of an imported file; none for the contract's own.
-    #[must_use]
     pub fn imported(&self, source: SourceId) -> Option<&str> {
         let at = self
             .imports
@@ -163,26 +159,22 @@ impl Contract {
     }
 
     /// The name of an imported file, or the path of the contract's own.
-    #[must_use]
     pub fn file(&self, source: SourceId) -> &str {
         self.imported(source).unwrap_or(&self.path)
     }
 
     /// The check of this name.
-    #[must_use]
     pub fn check(&self, id: &str) -> Option<&Check> {
         self.checks.iter().find(|check| check.id == id)
     }
 
     /// The positions of the checks by name.
-    #[must_use]
     pub fn check_indices(&self) -> BTreeMap<&str, CheckIndex> {
         let checks = self.checks.numbered();
         checks.map(|(i, check)| (check.id.as_str(), i)).collect()
     }
 
     /// Whether a role's `only` lets checks with these tags through.
-    #[must_use]
     pub fn lets_through(&self, role: &str, tags: &[String]) -> bool {
         self.roles
             .get(role)
@@ -298,7 +290,6 @@ pub enum Body {
 
 impl Check {
     /// The words of its command, without `{changed}`; none where it has no argument vector.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let Body::Command(Command::Argv { pieces, .. }) = &self.body else {
             return Vec::new();
@@ -311,13 +302,11 @@ impl Check {
     }
 
     /// Whether its command has `{changed}`.
-    #[must_use]
     pub fn has_changed(&self) -> bool {
         matches!(&self.body, Body::Command(command) if command.has_changed())
     }
 
     /// Whether it gives text to a shell: by its verb, or by `sh -c` after any launchers.
-    #[must_use]
     pub fn goes_through_shell(&self) -> bool {
         let words = self.words();
         self.kind == Kind::Shell || shell_text(words.iter().map(String::as_str)).is_some()
@@ -369,7 +358,6 @@ pub enum Test {
 
 impl Test {
     /// The word that opens such a block.
-    #[must_use]
     pub fn keyword(&self) -> &'static str {
         match self {
             Test::Role(_) => "byRole",
@@ -384,7 +372,6 @@ impl Test {
     }
 
     /// Returns what it asks the existence of; `None` where it asks for something else.
-    #[must_use]
     pub fn sought(&self) -> Option<&[Sought]> {
         match self {
             Test::Exists(all) | Test::ExistsAny(all) | Test::Absent(all) => Some(all),
@@ -397,7 +384,6 @@ impl Test {
     }
 
     /// Returns the selection of a condition about changed files.
-    #[must_use]
     pub fn selection(&self) -> Option<&Selection> {
         match self {
             Test::ChangedNone(selection) => Some(selection),
@@ -406,7 +392,6 @@ impl Test {
     }
 
     /// Returns the selection of a condition that passes on the changed files which it selects.
-    #[must_use]
     pub fn narrowing(&self) -> Option<&Selection> {
         match self {
             Test::ChangedAny(s) | Test::ChangedAll(s) | Test::ChangedOnly(s) => Some(s),
@@ -453,7 +438,6 @@ pub struct Role {
 
 impl Role {
     /// Whether it lets checks with these tags through.
-    #[must_use]
     pub fn lets_through(&self, tags: &[String]) -> bool {
         self.only.is_empty() || tags.iter().any(|tag| self.only.contains(tag))
     }

@@ -28,7 +28,6 @@ const READ: &[Kind] = &[Kind::Compile, Kind::Test, Kind::Lint];
 /// Returns the verbs that know a setting. What starts no process has no environment, no exit code
 /// and no time limit; what writes no output that is read has no format; and a `file` check tried
 /// again at once would see the same file.
-#[must_use]
 pub fn known_by(row: Row) -> &'static [Kind] {
     use Kind::{Compile, Judge, Lint, Run, Shell, Test};
     match row.setting().with {
@@ -593,7 +592,6 @@ pub(super) fn quoted_list<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> 
 
 impl Check {
     /// Creates a check that says no more than what it does, with no place.
-    #[must_use]
     pub fn plain(id: &str, kind: Kind, body: Body) -> Self {
         let unset = Defaults::default();
         Values::default().into_check(id.to_owned(), kind, body, &unset, &[])
@@ -610,13 +608,11 @@ impl Check {
     }
 
     /// Whether it says something by a setting of the table that does not hold anyway.
-    #[must_use]
     pub fn has(&self, row: Row) -> bool {
         self.settings.contains_key(&row)
     }
 
     /// Returns the level at which it is confined.
-    #[must_use]
     pub fn level(&self) -> SandboxLevel {
         match self.settings.get(&Row::Sandbox) {
             Some(Value::Word(word)) => SandboxLevel::parse(word).unwrap_or_default(),
@@ -625,14 +621,12 @@ impl Check {
     }
 
     /// Whether it is a command with `inputs` that may read more than these.
-    #[must_use]
     pub fn may_read_more(&self) -> bool {
         let is_command = known_by(Row::Sandbox).contains(&self.kind);
         is_command && self.has(Row::Inputs) && self.level() < SandboxLevel::Files
     }
 
     /// Returns the globs of a setting of the table.
-    #[must_use]
     pub fn globs(&self, row: Row) -> &[Glob] {
         match self.settings.get(&row) {
             Some(Value::Globs(globs)) => globs,
@@ -641,7 +635,6 @@ impl Check {
     }
 
     /// Returns the selection of a setting of the table.
-    #[must_use]
     pub fn selection(&self, row: Row) -> Option<&Selection> {
         match self.settings.get(&row) {
             Some(Value::Selection(selection)) => Some(selection),
@@ -650,7 +643,6 @@ impl Check {
     }
 
     /// Returns what a setting of the table is for it: its own value, or what holds anyway.
-    #[must_use]
     pub fn value(&self, row: Row) -> Option<Cow<'_, Value>> {
         match self.settings.get(&row) {
             Some(value) => Some(Cow::Borrowed(value)),
@@ -678,7 +670,6 @@ impl Check {
 
 impl draft::Verb {
     /// The kind of check that it makes.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
             draft::Verb::Command(kind, _) => *kind,

@@ -20,7 +20,6 @@ pub enum Sought {
 impl Sought {
     /// Returns the glob that a text is here: one with a `*`, a `?` or a choice `{a,b}`. All other
     /// texts are paths, those of frameworks that write `[id]` into a name among them.
-    #[must_use]
     pub fn glob(text: &str) -> Option<Glob> {
         is_glob(text).then(|| Glob::parse(text).ok()).flatten()
     }
@@ -34,7 +33,6 @@ impl Sought {
     }
 
     /// Whether it may exist because a file of this path does: its own, or one in a folder of it.
-    #[must_use]
     pub fn is_about(&self, file: &RepoPath) -> bool {
         match self {
             Sought::Path(path) => path == file || file.below(path).is_some(),
@@ -64,7 +62,6 @@ impl fmt::Display for Sought {
 impl draft::Sought {
     /// Makes it of a text in the contract; `inner` is where the text begins in the file, if it
     /// is written there as it is.
-    #[must_use]
     pub fn new(text: draft::At<String>, inner: Option<usize>) -> Self {
         Self {
             is_glob: is_glob(&text.value),

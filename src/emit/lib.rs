@@ -18,7 +18,6 @@ const MADE_BY: &str = "# Made by: vplan emit ";
 const SHELL: &str = "#!/usr/bin/env bash\n";
 
 /// Returns the whole text of the file.
-#[must_use]
 pub fn text(options: &EmitOptions) -> String {
     let made_by = format!("{MADE_BY}{}\n", options.words());
     let (head, (template, own)) = match options.target {
@@ -41,7 +40,6 @@ pub fn text(options: &EmitOptions) -> String {
 }
 
 /// Whether a text states that it was made by `vplan emit`.
-#[must_use]
 pub fn is_emitted(text: &[u8]) -> bool {
     let text = text.strip_prefix(SHELL.as_bytes()).unwrap_or(text);
     text.starts_with(MADE_BY.as_bytes())

@@ -30,7 +30,6 @@ impl Target {
     pub const ALL: [Self; 3] = [Self::Github, Self::Gitlab, Self::Slurm];
 
     /// Returns its word on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Github => "github",
@@ -40,13 +39,11 @@ impl Target {
     }
 
     /// Returns the system with this word.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|target| target.word() == word)
     }
 
     /// Returns the fewest and the most shards that the system takes.
-    #[must_use]
     pub const fn bounds(self) -> (u32, u32) {
         match self {
             Self::Github => (1, 256),
@@ -228,7 +225,6 @@ impl EmitOptions {
     }
 
     /// Returns the arguments of `vplan emit` that reproduce these options.
-    #[must_use]
     pub fn words(&self) -> String {
         let mut words = format!("{} --shards {}", self.target.word(), self.shards);
         if self.base_from != base_default(self.target) {

@@ -139,7 +139,6 @@ impl Engine<'_> {
 
     /// Lists the files that each step of a recorded run read. Empty if no step was observed, or the
     /// contract has changed since.
-    #[must_use]
     pub fn matrix(&self, site: &Site, history: &History, id: &str) -> Matrix {
         let found = || {
             let run = recorded(history, id)

@@ -56,7 +56,6 @@ pub struct Terms<'a> {
 
 impl<'a> Terms<'a> {
     /// Returns the terms of a plain run.
-    #[must_use]
     pub fn plain(judge: &'a Judge) -> Self {
         Self {
             base: judge.commit.as_ref(),
@@ -72,7 +71,6 @@ impl<'a> Terms<'a> {
 }
 
 /// Compares for a preview. Whatever needs a call of git is left to the run.
-#[must_use]
 pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> Vec<Caveat> {
     let terms = Terms {
         may_ask: false,
@@ -83,7 +81,6 @@ pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> 
 
 /// Compares the contract with that of the base. If the contract, its imports and its lock are
 /// unchanged, nothing is read and git is not called.
-#[must_use]
 pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
     let Some(git) = session.git().filter(|_| session.request.mode != Mode::Off) else {
         return Vec::new();
@@ -161,7 +158,6 @@ pub fn of_run(
 }
 
 /// Returns the contracts that a person has accepted for a subject.
-#[must_use]
 pub(crate) fn accepted_for(ledger: &Ledger, subject: &str) -> Vec<Digest> {
     let accepted = ledger.entry(subject).into_iter().flat_map(|e| &e.accepted);
     accepted.map(|a| a.contract.clone()).collect()

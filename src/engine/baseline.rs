@@ -116,13 +116,11 @@ fn in_work_tree(site: &Site, path: &RepoPath) -> Result<Option<Baseline>, Failur
 }
 
 /// Makes the failure of a baseline that cannot be read or written: exit 3.
-#[must_use]
 pub fn failed(error: BesideError) -> Failure {
     Failure::contract(error.code(), error.to_string()).helped(error.help())
 }
 
 /// Makes the failure of a baseline with errors in it: exit 3.
-#[must_use]
 pub fn damaged(path: &RepoPath, found: BaselineFile) -> Failure {
     let errors = count(found.diagnostics.len(), "error");
     let message = format!("the baseline `{path}` has {errors}");

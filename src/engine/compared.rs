@@ -28,13 +28,11 @@ pub struct ReadContract {
 
 impl ReadContract {
     /// Returns the differences between the baselines of two contracts.
-    #[must_use]
     pub fn known(&self, newer: &ReadContract) -> Vec<Difference> {
         differences(&self.baseline, &newer.baseline)
     }
 
     /// Returns the input of the comparison.
-    #[must_use]
     pub fn side(&self) -> Side<'_> {
         Side::new(&self.contract, &self.sources)
     }

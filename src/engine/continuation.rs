@@ -23,7 +23,6 @@ use vplan_repo::load::{ContractRequest, LoadError};
 const NAMED: usize = 3;
 
 /// Returns the identity of a repository's directory; `None` in a view, which has another identity.
-#[must_use]
 pub fn site_identity(site: &Site) -> Option<String> {
     let is_view = view::is_inside(&site.root);
     directory_identity(&site.home).filter(|_| !is_view)
@@ -32,7 +31,6 @@ pub fn site_identity(site: &Site) -> Option<String> {
 impl Engine<'_> {
     /// Whether a recorded subject is unrelated: it began in another directory at this path, or at a
     /// commit that HEAD does not contain.
-    #[must_use]
     pub fn is_other_subject(&self, site: &Site, entry: &SubjectEntry) -> bool {
         let root = site_identity(site);
         if entry.root.is_some() && root.is_some() && entry.root != root {
@@ -61,7 +59,6 @@ impl Engine<'_> {
 
     /// Whether the contract of a subject's rounds has changed since. One that was removed asks for
     /// nothing more.
-    #[must_use]
     pub fn is_other_contract(&self, site: &Site, entry: &SubjectEntry) -> bool {
         let Some(before) = &entry.contract else {
             return false;
@@ -272,7 +269,6 @@ impl Continuation<'_> {
 
 /// Makes the caveat about requested commands that recovery dropped: such a round does not count as
 /// a confirmation.
-#[must_use]
 pub(crate) fn request_lost(plan: &Plan) -> Option<Caveat> {
     let lost = lost_commands(plan);
     if lost.is_empty() {

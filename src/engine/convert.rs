@@ -28,7 +28,6 @@ pub enum Kind {
 
 impl Kind {
     /// Returns its name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Kind::Tool(format) => format.name(),
@@ -43,7 +42,6 @@ impl Kind {
     }
 
     /// Returns the usual path of such a file in a repository.
-    #[must_use]
     pub fn home(self) -> &'static str {
         let is_of = |(_, of): &&(_, Format)| Kind::Tool(*of) == self;
         match self {
@@ -53,7 +51,6 @@ impl Kind {
     }
 
     /// Recognises the kind by the file's name, or by its content.
-    #[must_use]
     pub fn of(name: &str, text: &str) -> Option<Self> {
         let declared = single::recognize(name, text).map(Kind::Declared);
         declared.or_else(|| recognize(name, text).map(Kind::Tool))
@@ -96,14 +93,12 @@ pub struct Converted {
 
 impl Converted {
     /// Whether no check of the contract verifies anything.
-    #[must_use]
     pub fn verifies_nothing(&self) -> bool {
         let mut checks = self.contract.checks.iter();
         checks.all(|check| check.has(Row::Setup))
     }
 
     /// Returns the number of parts that are lost, or mean something else now.
-    #[must_use]
     pub fn heavy(&self) -> usize {
         let lost = self.lost.iter();
         lost.filter(|l| l.weight != Weight::NoEffect).count()

@@ -27,7 +27,6 @@ pub struct Failure {
 
 impl Failure {
     /// Makes a failure.
-    #[must_use]
     pub fn new(exit: Exit, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -39,25 +38,21 @@ impl Failure {
     }
 
     /// Makes a usage error: exit 2.
-    #[must_use]
     pub fn usage(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, code, message)
     }
 
     /// Makes the failure of this machine or its setup: exit 5.
-    #[must_use]
     pub fn setup(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Setup, code, message)
     }
 
     /// Makes the failure of a contract: exit 3.
-    #[must_use]
     pub fn contract(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Contract, code, message)
     }
 
     /// Makes the failure for a difference from what was pinned, planned or recorded: exit 4.
-    #[must_use]
     pub fn drift(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Exit::Drift, code, message)
     }
@@ -70,21 +65,18 @@ impl Failure {
 
     /// Makes the failure of vplan itself: exit 1, never a pass. For invalid results of its own;
     /// contradictions inside the program end in [`bug`](vplan_base::index::bug).
-    #[must_use]
     pub fn internal(what: impl std::fmt::Display) -> Self {
         let message = format!("a bug in vplan, please report it: {what}");
         Self::new(Exit::Internal, "vplan::internal", message)
     }
 
     /// Sets the help text.
-    #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
     /// Adds diagnostics, which are printed before it.
-    #[must_use]
     pub fn diagnosed(self, sources: Sources, list: Vec<Diagnostic>) -> Self {
         Self {
             diagnostics: Some(Box::new((sources, list))),
@@ -93,7 +85,6 @@ impl Failure {
     }
 
     /// Sets the help text, if there is one.
-    #[must_use]
     pub fn helped(self, help: Option<impl Into<String>>) -> Self {
         Self {
             help: help.map(Into::into).or(self.help),
@@ -152,7 +143,6 @@ pub fn valid(mut loaded: Loaded) -> Result<(Contract, Loaded), Failure> {
 
 /// Makes the failure of a contract with errors: exit 3, or 4 when only pinned imports cannot be
 /// read.
-#[must_use]
 pub fn invalid(loaded: Loaded) -> Failure {
     let list = loaded.diagnostics.sorted();
     let path = &loaded.path;

@@ -22,7 +22,6 @@ pub struct Judge {
 impl Judge {
     /// Finds it for a run. If the caller names a base, that is the commit. If the caller names
     /// files, or takes all, it is the base of the whole change.
-    #[must_use]
     pub fn of(session: &Session, engine: &Engine<'_>) -> Self {
         let gathered = &session.gathered;
         let own = || Self::since(gathered.base, gathered.unrelated.clone(), session, engine);
@@ -36,7 +35,6 @@ impl Judge {
     }
 
     /// Finds it for a round of a subject that began at a commit.
-    #[must_use]
     pub(crate) fn of_subject(base: Option<Oid>, session: &Session, engine: &Engine<'_>) -> Self {
         let Some(base) = base else {
             return Self::of(session, engine);

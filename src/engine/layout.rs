@@ -27,7 +27,6 @@ pub struct Formatting {
 
 impl Formatting {
     /// Whether all of them can be formatted.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.failure.is_none() && self.faults.is_empty()
     }
@@ -57,7 +56,6 @@ impl Text {
     }
 
     /// Whether its layout changes.
-    #[must_use]
     pub fn differs(&self) -> bool {
         let new = self.new.as_ref();
         new.is_some_and(|new| new.as_bytes() != self.bytes)

@@ -267,13 +267,11 @@ pub(super) fn changes_manifests(changes: &ChangeSet) -> bool {
 
 impl Session {
     /// Returns the contract, if there is one.
-    #[must_use]
     pub fn contract(&self) -> Option<&Contract> {
         self.loaded.as_ref().and_then(|l| l.contract.as_ref())
     }
 
     /// Returns git, if this is a git repository.
-    #[must_use]
     pub fn git(&self) -> Option<&Git> {
         self.site.usable_git()
     }

@@ -24,7 +24,6 @@ use vplan_store::reuse::scan::Snapshots;
 impl Engine<'_> {
     /// Summarises earlier runs of a plan; `None` if none of its steps ran before. Unreadable
     /// records are ignored.
-    #[must_use]
     pub fn outlook(&self, session: &Session, plan: &Plan) -> Option<Outlook> {
         let times = expected(session, plan);
         let mut beside = match plan.policy.jobs {

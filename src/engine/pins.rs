@@ -63,7 +63,6 @@ impl Engine<'_> {
 }
 
 /// Makes the failure of a lock with mistakes in it.
-#[must_use]
 pub fn invalid(path: &RepoPath, found: LockFile) -> Failure {
     let count = vplan_base::word::count(found.diagnostics.len(), "error");
     let help = (!found.is_newer()).then_some("`vplan lock` mends it");
@@ -88,7 +87,6 @@ impl From<BesideError> for Failure {
 }
 
 /// Makes the failure of a user without a cache.
-#[must_use]
 pub fn no_cache() -> Failure {
     let message = "there is no cache: neither `XDG_CACHE_HOME` nor `HOME` says where";
     Failure::setup("vplan::lock::cache", message).help("name a directory with `--cache-dir`")

@@ -71,7 +71,6 @@ pub const MAX_FILE: u64 = 1 << 20;
 impl<'e> Engine<'e> {
     /// Makes the engine for the repository around a directory, with the user's cache and state, and
     /// in CI if the environment indicates that.
-    #[must_use]
     pub fn at(directory: &'e Path) -> Self {
         Self {
             directory,
@@ -87,7 +86,6 @@ impl<'e> Engine<'e> {
     }
 
     /// Sets the observer.
-    #[must_use]
     pub fn with_observer(self, observer: &'e dyn Observer) -> Self {
         Self { observer, ..self }
     }
@@ -127,7 +125,6 @@ impl<'e> Engine<'e> {
 
     /// Opens the record of how runs ended. Without a place for it, runs continue, but their records
     /// are not trusted later.
-    #[must_use]
     pub fn vault(&self, site: &Site) -> Option<Vault> {
         let state = self
             .state(site)
@@ -152,7 +149,6 @@ impl<'e> Engine<'e> {
 
     /// Opens the cached facts about a repository's commits. Without a place to store them, calls
     /// only take longer.
-    #[must_use]
     pub fn commit_cache(&self, site: &Site) -> CommitCache {
         self.state_base().map_or_else(
             |_| CommitCache::nowhere(),
@@ -175,7 +171,6 @@ impl<'e> Engine<'e> {
 
     /// Returns the contract to read: of a revision or the work tree. `base`: the base of the
     /// change, to report a deleted contract.
-    #[must_use]
     pub fn contract_request<'w>(
         &self,
         revision: Option<&'w str>,
@@ -195,7 +190,6 @@ impl<'e> Engine<'e> {
     }
 
     /// Opens the cache of imports: `cache_dir`, or the user's.
-    #[must_use]
     pub fn import_cache(&self) -> Option<Store> {
         match self.cache_dir {
             Some(dir) => Some(Store::at(

@@ -229,7 +229,6 @@ impl Session {
 
     /// Answers questions about the repository. An answer that cannot be determined is "unknown",
     /// which has no effect.
-    #[must_use]
     pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
         let ground = Ground {
             root: &self.site.root,

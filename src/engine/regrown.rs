@@ -186,7 +186,6 @@ fn grew(message: &str) -> Caveat {
 }
 
 /// Whether a run would have passed without [`Code::ChangeGrew`].
-#[must_use]
 pub(crate) fn only_grew(report: &Report) -> bool {
     let caveats = report.caveats.iter();
     let blocking = caveats.filter(|c| c.effect == Effect::Incomplete);

@@ -51,19 +51,16 @@ pub struct PlanRequest {
 
 impl PlanRequest {
     /// Whether it names a base to compare with.
-    #[must_use]
     pub(crate) fn names_base(&self) -> bool {
         matches!(self.changes, Some(ChangeSource::Base(_)))
     }
 
     /// Whether every file of the tree is changed.
-    #[must_use]
     pub fn takes_all(&self) -> bool {
         self.changes == Some(ChangeSource::All)
     }
 
     /// Whether it names its changes, which need not be the whole change then.
-    #[must_use]
     pub(crate) fn names_changes(&self) -> bool {
         !matches!(self.changes, None | Some(ChangeSource::Base(_)))
     }
@@ -103,7 +100,6 @@ pub fn command_request(of: &str, text: &str) -> Result<CommandRequest, Failure> 
 }
 
 /// Parses a selector of checks: a name, or `tag:NAME`.
-#[must_use]
 pub fn selector(text: &str) -> Selector {
     match text.strip_prefix("tag:") {
         Some(tag) => Selector::Tag(tag.to_owned()),

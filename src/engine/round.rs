@@ -23,7 +23,6 @@ impl From<LedgerError> for Failure {
 impl Engine<'_> {
     /// Returns the parts of a work tree that count as a change. `own`: files that the caller writes
     /// itself.
-    #[must_use]
     pub fn tree<'a>(
         &self,
         site: &'a Site,
@@ -127,13 +126,11 @@ impl<'k> Keeper<'k> {
     }
 
     /// Returns which attempt this is, and how many rounds may follow the first one.
-    #[must_use]
     pub fn attempt(&self) -> (u32, u32) {
         (self.attempt, self.terms.retries)
     }
 
     /// Whether a pass must be confirmed by another run; cached passes must not replace steps then.
-    #[must_use]
     pub fn confirms(&self) -> bool {
         self.terms.confirmations > 1
     }
@@ -322,7 +319,6 @@ impl<'k> Keeper<'k> {
     }
 
     /// Returns why the round could not be recorded, if it could not.
-    #[must_use]
     pub fn fault(self) -> Option<Failure> {
         self.fault.into_inner()
     }

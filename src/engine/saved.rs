@@ -133,7 +133,6 @@ pub fn read_division(path: &Path) -> Result<Division, Failure> {
 }
 
 /// The failure of a division that does not fit a plan.
-#[must_use]
 pub(crate) fn misfit(error: DivisionError) -> Failure {
     of_division("the division", error)
 }
@@ -495,7 +494,6 @@ impl Engine<'_> {
 
 impl KnownTimes {
     /// Describes the source of a division's weights.
-    #[must_use]
     pub fn told(&self, plan: &Plan) -> String {
         let known = |id: &str| self.medians.contains_key(id);
         let all = plan.steps.len();

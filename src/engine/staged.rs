@@ -176,7 +176,6 @@ pub(super) fn index_differs(wrote: &[RepoPath]) -> Caveat {
 /// vplan in a view, or in a checkout if the system has no overlay. Returns every other failure, and
 /// the reason if neither is possible. `records`: the directory of run records, if it is not
 /// `.vplan`.
-#[must_use]
 pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) -> Failure {
     if failure.code != DIFFERS {
         return failure;
@@ -198,7 +197,6 @@ pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) ->
 /// Makes the view of the repository, writes the index's content into it, and executes vplan there.
 /// Returns only on failure, with the reason. `records`: the directory of run records, if it is not
 /// `.vplan`.
-#[must_use]
 pub fn enter(engine: &Engine<'_>, records: Option<&Path>) -> Failure {
     let enter = || {
         view::separate().map_err(|e| no_view(&e))?;
@@ -291,7 +289,6 @@ pub fn leave(engine: &Engine<'_>) {
 }
 
 /// Makes the failure of a process that cannot enter its checkout.
-#[must_use]
 pub fn no_checkout(error: &std::io::Error) -> Failure {
     no_view(&ViewError::refused("the checkout", error.kind()))
 }

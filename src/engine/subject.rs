@@ -121,7 +121,6 @@ impl Subject {
     }
 
     /// Returns the commit at which it began, or begins now.
-    #[must_use]
     pub fn since(&self) -> Option<Oid> {
         self.begin.map(|place| place.commit)
     }

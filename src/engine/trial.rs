@@ -338,7 +338,6 @@ fn changed_files(report: &Report) -> String {
 }
 
 /// Summarises a trial in a line.
-#[must_use]
 pub fn summary(end: &TrialEnd) -> String {
     match end {
         TrialEnd::Untried(why) => format!("not tried: {why}"),

@@ -67,7 +67,6 @@ pub struct Conversion {
 }
 
 /// Recognises the format by the file's name, else by keys that only one of them has.
-#[must_use]
 pub fn recognize(name: &str, text: &str) -> Option<Format> {
     let mut segments = name.rsplit('/');
     let (file, folder) = (
@@ -183,7 +182,6 @@ pub fn convert(
 }
 
 /// Writes the contract, with a comment for everything in the account that concerns checks.
-#[must_use]
 pub fn text(conversion: &Conversion, sources: &Sources) -> String {
     let name = visible(&conversion.draft.path);
     let mut comments = Comments {

@@ -31,7 +31,6 @@ pub struct Comments {
 }
 
 /// Writes a draft. Reading the text gives an equivalent draft, if this one was without errors.
-#[must_use]
 pub fn print(draft: &Draft, comments: &Comments) -> String {
     let mut out = Printer::default();
     out.line("vplan 1");

@@ -47,7 +47,6 @@ shipped! {
 
 impl Shipped {
     /// Returns its purpose: its first comment, on one line.
-    #[must_use]
     pub fn description(&self) -> &'static str {
         self.text
             .lines()
@@ -58,7 +57,6 @@ impl Shipped {
 
 /// Returns the commands of an imported contract (`std:node@1`), those of all its conditions; none
 /// where no such contract is shipped.
-#[must_use]
 pub fn commands(import: &str) -> Vec<Command> {
     let parts = import.strip_prefix("std:").and_then(|t| t.split_once('@'));
     let shipped = parts.and_then(|(name, version)| find(name, version.parse().ok()?));
@@ -82,7 +80,6 @@ pub fn commands(import: &str) -> Vec<Command> {
 }
 
 /// Returns the contract of this name and version.
-#[must_use]
 pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
     SHIPPED
         .iter()
@@ -90,7 +87,6 @@ pub fn find(name: &str, version: u32) -> Option<&'static Shipped> {
 }
 
 /// Returns the newest version of a name.
-#[must_use]
 pub fn newest(name: &str) -> Option<&'static Shipped> {
     SHIPPED
         .iter()

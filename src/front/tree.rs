@@ -57,7 +57,6 @@ pub enum Value {
 
 impl Value {
     /// Returns its name for people.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Value::Null => "null",
@@ -73,7 +72,6 @@ impl Value {
 
 impl Node {
     /// Returns the text of a string.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -82,7 +80,6 @@ impl Node {
     }
 
     /// Returns the elements of a list; none for anything else.
-    #[must_use]
     pub fn list(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -91,7 +88,6 @@ impl Node {
     }
 
     /// Returns the entries of a mapping; none for anything else.
-    #[must_use]
     pub fn entries(&self) -> &[(Key, Node)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -100,7 +96,6 @@ impl Node {
     }
 
     /// Returns the value of a key of a mapping.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         let mut entries = self.entries().iter();
         let entry = entries.find(|(own, _)| own.name == key);

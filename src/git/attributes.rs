@@ -68,7 +68,6 @@ fn first_word(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 
 /// Undoes git's quoting (`quote.c`): C's escapes and octal bytes. `quoted` begins after the opening
 /// quote; what follows the closing one is returned too.
-#[must_use]
 pub fn unquoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut name = Vec::new();
     let mut bytes = quoted.iter().copied().enumerate();

@@ -24,7 +24,6 @@ impl Git {
 
 /// Parses every path that differs, with the entry in the first commit of the comparison. `None` for
 /// text that git does not write.
-#[must_use]
 pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
     let mut fields = difference
         .strip_suffix(b"\0")

@@ -140,7 +140,6 @@ fn show(path: &Path) -> String {
 impl GitError {
     /// Whether the machine is at fault: git is missing, hangs or was ended, or something fails because
     /// descriptors, memory or space are used up.
-    #[must_use]
     pub fn is_of_machine(&self) -> bool {
         match self {
             GitError::Missing
@@ -155,7 +154,6 @@ impl GitError {
     }
 
     /// Returns its stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             GitError::Missing => "vplan::git::missing",
@@ -181,7 +179,6 @@ impl GitError {
     }
 
     /// Returns the help for the message, if there is any.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
             GitError::Missing => "install git, or name the changed files with `--changed` or `--changed-from`".to_owned(),

@@ -96,7 +96,6 @@ fn print(
 }
 
 /// Returns the first path, in byte order, on which two sets of fingerprints differ.
-#[must_use]
 pub fn first_difference(before: &Prints, after: &Prints) -> Option<RepoPath> {
     let differs = |path: &&RepoPath| before.get(*path) != after.get(*path);
     before

@@ -38,7 +38,6 @@ const COMMON_FOLDERS: [&[u8]; 2] = [b"htmlcov", b"venv"];
 
 /// Whether a path is in a folder that a known tool makes, or of a kind that editors and desktops
 /// leave.
-#[must_use]
 pub fn is_left_by_tools(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     LEFT_NAMES.contains(&name)
@@ -58,7 +57,6 @@ fn is_named_by_tools(path: &[u8]) -> bool {
 
 /// Returns the line of a `.gitignore` that ignores a path: for files left by tools, anywhere; for
 /// others, only there.
-#[must_use]
 pub fn ignoring_line(path: &RepoPath, is_folder: bool) -> String {
     let bytes = path.as_bytes();
     let mut names = bytes.split(|byte| *byte == b'/');
@@ -104,7 +102,6 @@ fn has_sources(entries: &[IndexEntry], path: &[u8]) -> bool {
 impl Git {
     /// Returns those of some untracked files that git ignores on this machine, each with the
     /// reason. If git fails, returns none.
-    #[must_use]
     pub fn ignored_here(&self, paths: &[RepoPath]) -> HiddenFiles {
         let names: Vec<Vec<u8>> = paths.iter().map(|p| p.as_bytes().to_vec()).collect();
         if names.is_empty() {
@@ -119,7 +116,6 @@ impl Git {
 
     /// Returns those of some untracked files that git ignores on this machine, and those with names
     /// that only a tool, editor or desktop gives.
-    #[must_use]
     pub fn left_or_hidden(&self, paths: &[RepoPath]) -> HiddenFiles {
         let mut hidden = self.ignored_here(paths);
         let named = paths.iter().map(RepoPath::as_bytes);

@@ -71,7 +71,6 @@ pub struct IgnoreRules {
 
 impl IgnoreRules {
     /// Whether the rules hide the path itself. Folders above it are not considered.
-    #[must_use]
     pub fn hide(&self, path: &RepoPath, is_directory: bool) -> bool {
         let rules = self.of(&path.folder());
         !path.is_root() && Rules::ignores(Some(&rules), path.as_bytes(), is_directory).is_some()

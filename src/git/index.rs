@@ -40,7 +40,6 @@ pub struct IndexEntry {
 }
 
 /// Reads an index whose ids have `length` bytes.
-#[must_use]
 pub fn parse(bytes: &[u8], length: usize) -> Index {
     read(bytes, length).map_or(Index::Unusual, Index::Entries)
 }

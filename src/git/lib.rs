@@ -79,7 +79,6 @@ const LIMITS: (u64, u64) = (LIMIT_SECONDS, CAP_MIB);
 pub type Lookup<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Sync);
 
 /// Looks a variable up in vplan's own environment.
-#[must_use]
 pub fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
@@ -188,7 +187,6 @@ impl Git {
     /// Adds a cache of known contents, below the state directory of all repositories. The directory
     /// may be missing. If it cannot be made, every file is read again. Writing to it begins with
     /// [`Git::keep`].
-    #[must_use]
     pub fn with_memory(mut self, states: &Path) -> Self {
         self.memory = Arc::new(Memory::at(states, &self.layout.root));
         self
@@ -200,7 +198,6 @@ impl Git {
     }
 
     /// Returns the paths that the last comparison of the work tree with a commit skipped.
-    #[must_use]
     pub fn unseen(&self) -> Unseen {
         self.memory.unseen()
     }
@@ -250,13 +247,11 @@ impl Git {
     }
 
     /// Returns the work tree's root, absolute, without symlinks.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.layout.root
     }
 
     /// Returns the places of the repository's files.
-    #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

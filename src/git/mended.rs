@@ -63,7 +63,6 @@ pub struct Mended {
 
 impl Mended {
     /// Returns the changes of files between two snapshots.
-    #[must_use]
     pub fn between(paths: &[RepoPath], before: &Snapshot, after: &Snapshot) -> Vec<Self> {
         let mended = |path: &RepoPath| Self {
             path: path.clone(),

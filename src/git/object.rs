@@ -23,7 +23,6 @@ fn length(bytes: usize) -> Option<u8> {
 
 impl Oid {
     /// Takes 20 or 32 raw bytes.
-    #[must_use]
     pub fn from_bytes(raw: &[u8]) -> Option<Self> {
         let length = length(raw.len())?;
         let mut bytes = [0; 32];
@@ -32,7 +31,6 @@ impl Oid {
     }
 
     /// Reads 40 or 64 lower case hexadecimal digits.
-    #[must_use]
     pub fn parse(hex: &[u8]) -> Option<Self> {
         let length = length(HEXLOWER.decode_len(hex.len()).ok()?)?;
         let mut bytes = [0; 32];
@@ -63,13 +61,11 @@ impl Oid {
     }
 
     /// Whether this is the id of the empty tree.
-    #[must_use]
     pub fn is_empty_tree(&self) -> bool {
         Self::empty_tree(self.length()).as_ref() == Some(self)
     }
 
     /// Returns the id of the empty tree, which git knows even if no such object is stored.
-    #[must_use]
     pub fn empty_tree(length: usize) -> Option<Self> {
         let mut hash = ObjectHasher::new(length, "tree", 0)?;
         hash.flush().ok()?;
@@ -77,13 +73,11 @@ impl Oid {
     }
 
     /// Returns its length in bytes: 20 or 32.
-    #[must_use]
     pub fn length(&self) -> usize {
         usize::from(self.length)
     }
 
     /// Returns the first 12 digits, for people.
-    #[must_use]
     pub fn short(&self) -> String {
         self.to_string().chars().take(12).collect()
     }
@@ -118,7 +112,6 @@ pub fn blob_id(length: usize, size: u64, mut content: impl Read) -> io::Result<O
 
 /// Computes the id that an object of this kind and content has. `length`: that of the repository's
 /// ids.
-#[must_use]
 pub(crate) fn object_id(length: usize, kind: &str, content: &[u8]) -> Option<Oid> {
     let mut hash = ObjectHasher::new(length, kind, content.len() as u64)?;
     hash.write_all(content).ok()?;

@@ -22,7 +22,6 @@ pub struct OwnFiles(BTreeMap<String, String>);
 
 impl OwnFiles {
     /// Returns the files that differ, or are in only one of both, ascending: `.git/hooks/pre-commit`.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let all = self.0.keys().chain(other.0.keys());
         let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);

@@ -57,7 +57,6 @@ pub struct PinError {
 }
 
 /// Makes a reason without help.
-#[must_use]
 pub fn error(code: Code, message: String) -> PinError {
     PinError {
         code,
@@ -67,7 +66,6 @@ pub fn error(code: Code, message: String) -> PinError {
 }
 
 /// Makes a reason with help.
-#[must_use]
 pub fn helped(code: Code, message: String, help: &str) -> PinError {
     PinError {
         help: Some(help.to_owned()),

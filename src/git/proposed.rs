@@ -17,13 +17,11 @@ pub struct ProposedIndex {
 
 impl ProposedIndex {
     /// The file, in the git directory: `GIT_INDEX_FILE` may name it.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
     /// A commit with the index's content, which no name leads to.
-    #[must_use]
     pub fn commit(&self) -> Option<&Oid> {
         self.commit.as_ref()
     }

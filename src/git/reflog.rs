@@ -83,7 +83,6 @@ impl Movement {
     }
 
     /// Whether it brought HEAD to a commit that existed already, by its message.
-    #[must_use]
     pub fn finds_commit(&self) -> bool {
         let word = self.message.split([':', ' ']).next().unwrap_or_default();
         matches!(word, "checkout" | "reset" | "clone" | "Branch" | "bisect")
@@ -94,7 +93,6 @@ impl Movement {
 
     /// Returns the branches between which it moved HEAD, by their full names; an id may be among
     /// them.
-    #[must_use]
     pub fn branches(&self) -> Vec<String> {
         let names = self.message.strip_prefix("checkout: moving from ");
         let names = names.and_then(|rest| rest.split_once(" to "));
@@ -106,7 +104,6 @@ impl Movement {
     }
 
     /// Whether HEAD moved away from a commit without a branch.
-    #[must_use]
     pub fn leaves_detached(&self) -> bool {
         let from = self.message.strip_prefix("checkout: moving from ");
         let from = from.and_then(|rest| rest.split(' ').next());
@@ -121,7 +118,6 @@ fn commit(hex: &[u8]) -> Option<Option<Oid>> {
 }
 
 /// Parses the reflog of a file, the oldest line first.
-#[must_use]
 pub fn parse(bytes: &[u8]) -> Vec<Movement> {
     bytes
         .split(|b| *b == b'\n')
@@ -153,7 +149,6 @@ fn listed(text: &[u8]) -> Vec<Movement> {
 
 impl WorkTree {
     /// The branch that is checked out, by its full name.
-    #[must_use]
     pub fn branch(&self) -> Option<String> {
         let head = files::read_plain(&self.git_dir.join("HEAD"), 1 << 16).ok()?;
         let name = head.strip_prefix(b"ref: ")?.trim_ascii();
@@ -218,7 +213,6 @@ impl Git {
     }
 
     /// Returns the other work trees of the repository.
-    #[must_use]
     pub fn other_work_trees(&self) -> Vec<WorkTree> {
         let common = real(&self.layout.common_dir);
         let folder = common.join("worktrees");

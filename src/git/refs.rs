@@ -37,7 +37,6 @@ pub struct Remote {
 
 impl Remote {
     /// Whether `git fetch REMOTE BRANCH` updates `refs/remotes/REMOTE/BRANCH`.
-    #[must_use]
     pub fn follows(&self, branch: &str) -> bool {
         let spec =
             |source: &str| format!("refs/heads/{source}:refs/remotes/{}/{source}", self.name);
@@ -73,7 +72,6 @@ enum RefContent {
 
 impl<'g> Refs<'g> {
     /// Makes an empty reader.
-    #[must_use]
     pub fn new(git: &'g Git) -> Self {
         Self {
             git,

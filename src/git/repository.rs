@@ -36,7 +36,6 @@ pub enum Discovery {
 }
 
 /// Walks up from a directory (absolute, without symlinks) to the first work tree.
-#[must_use]
 pub fn discover(start: &Path) -> Discovery {
     for dir in start.ancestors() {
         if let Some(layout) = at(dir) {
@@ -50,7 +49,6 @@ pub fn discover(start: &Path) -> Discovery {
 }
 
 /// Returns the work tree with exactly this root.
-#[must_use]
 pub fn at(root: &Path) -> Option<Layout> {
     let dot_git = root.join(".git");
     let kind = fs::symlink_metadata(&dot_git).ok()?;
@@ -89,7 +87,6 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Whether a file's content is that of a reference.
-#[must_use]
 pub(crate) fn is_reference_file(path: &Path) -> bool {
     small_file(path).is_some_and(|text| {
         text.starts_with(b"ref: ") || Oid::parse(text.trim_ascii_end()).is_some()
@@ -99,7 +96,6 @@ pub(crate) fn is_reference_file(path: &Path) -> bool {
 impl Layout {
     /// Returns the commit of HEAD, if the files have the usual form. `None` (an unborn branch,
     /// another form of storage, anything unusual) requires a call of git.
-    #[must_use]
     pub fn head(&self) -> Option<Oid> {
         let mut text = small_file(&self.git_dir.join("HEAD"))?;
         for _ in 0..5 {
@@ -143,13 +139,11 @@ impl Layout {
     }
 
     /// Whether a file gives commits other parents than their own.
-    #[must_use]
     pub fn has_grafts(&self) -> bool {
         fs::symlink_metadata(self.common_dir.join("info/grafts")).is_ok()
     }
 
     /// Whether the clone is shallow.
-    #[must_use]
     pub fn is_shallow(&self) -> bool {
         fs::symlink_metadata(self.common_dir.join("shallow")).is_ok_and(|m| m.len() > 0)
     }

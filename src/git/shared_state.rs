@@ -281,7 +281,6 @@ fn references(git: &Git) -> Result<BTreeMap<String, String>, GitError> {
 }
 
 /// Returns the git directories of the other work trees of a repository.
-#[must_use]
 pub fn other_work_trees(git: &Git) -> Vec<PathBuf> {
     let layout = git.layout();
     let linked = std::fs::read_dir(layout.common_dir.join("worktrees"));

@@ -87,7 +87,6 @@ impl Snapshot {
 
     /// Whether a file that has this metadata later has the content that it had in the snapshot with
     /// it: any write since then gives it other times.
-    #[must_use]
     pub fn tells(&self, stamp: &Stamp) -> bool {
         stamp.is_settled(self.since)
     }
@@ -101,7 +100,6 @@ impl Snapshot {
     }
 
     /// Returns its digest, without the files that `leave_out` selects.
-    #[must_use]
     pub fn digest(&self, leave_out: Option<&dyn Fn(&RepoPath) -> bool>) -> Digest {
         let mut hasher = io::BufWriter::with_capacity(1 << 16, Hasher::default());
         for SnapshotFile { path, mode, id, .. } in &self.files {
@@ -121,20 +119,17 @@ impl Snapshot {
     }
 
     /// Whether the file is there and in the index.
-    #[must_use]
     pub fn is_tracked(&self, path: &RepoPath) -> bool {
         self.find(path.as_bytes())
             .is_some_and(|file| file.is_tracked)
     }
 
     /// Returns a file's mode and the id of its content, if it is there.
-    #[must_use]
     pub fn entry(&self, path: &RepoPath) -> Option<String> {
         self.file(path).map(|(mode, id)| format!("{mode:o} {id}"))
     }
 
     /// Returns a file's mode and the id of its content, if it is there.
-    #[must_use]
     pub fn file(&self, path: &RepoPath) -> Option<(u32, Oid)> {
         let found = self.find(path.as_bytes());
         found.map(|SnapshotFile { mode, id, .. }| (*mode, *id))
@@ -142,7 +137,6 @@ impl Snapshot {
 
     /// Returns the metadata of a regular file at the time its content was read, if it is known. For
     /// paths requested in byte order: `near` is the position of the last one, 0 at first.
-    #[must_use]
     pub fn status_near(&self, path: &RepoPath, near: &mut usize) -> Option<FileStatus> {
         let path = path.as_bytes();
         let is = |at: &usize| self.files.get(*at).is_some_and(|file| *file.path == *path);
@@ -180,7 +174,6 @@ impl Snapshot {
     }
 
     /// Returns the files that are not in the index, in byte order.
-    #[must_use]
     pub fn untracked(&self) -> Vec<RepoPath> {
         let others = self.files.iter().filter(|file| !file.is_tracked);
         others
@@ -189,7 +182,6 @@ impl Snapshot {
     }
 
     /// Whether a folder that has this metadata now lists the same files of the tree as before.
-    #[must_use]
     pub fn lists_the_same(&self, folder: &RepoPath, now: &Stamp) -> bool {
         let at: &[u8] = if folder.is_root() {
             b""
@@ -206,7 +198,6 @@ impl Snapshot {
 
     /// Whether a file, or a submodule around it, is part of the tree. Existing files outside of the
     /// tree are ignored.
-    #[must_use]
     pub fn holds(&self, path: &RepoPath) -> bool {
         let bytes = path.as_bytes();
         let is_end = |at: &usize| bytes.get(*at).is_none_or(|byte| *byte == b'/');
@@ -217,7 +208,6 @@ impl Snapshot {
     }
 
     /// Whether a file below a folder is in the index.
-    #[must_use]
     pub fn has_tracked_below(&self, folder: &[u8]) -> bool {
         self.has_below(folder, |file| file.is_tracked)
     }
@@ -233,7 +223,6 @@ impl Snapshot {
 
     /// Returns the files that differ from another snapshot, or are in only one of both, in byte
     /// order.
-    #[must_use]
     pub fn differences(&self, other: &Snapshot) -> Vec<RepoPath> {
         let (mut own, mut others) = (self.files.iter().peekable(), other.files.iter().peekable());
         let mut paths = Vec::new();
@@ -297,7 +286,6 @@ impl Git {
 
     /// Returns the first tracked file below the folder of run records, where none may be tracked.
     /// An unreadable index counts as having none.
-    #[must_use]
     pub fn tracked_record(&self) -> Option<RepoPath> {
         self.root().join(".vplan").symlink_metadata().ok()?;
         // A comparison with this index has already ruled that out.
@@ -326,7 +314,6 @@ pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
 
 impl Git {
     /// Whether a sparse checkout leaves a tracked file out of the work tree.
-    #[must_use]
     pub fn is_left_out(&self, path: &RepoPath) -> bool {
         let entries = id_length(self).and_then(|length| worktree::read_entries(self, length));
         let is_skipped = entries.is_ok_and(|entries| {

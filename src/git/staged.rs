@@ -40,7 +40,6 @@ impl Apart {
 impl Git {
     /// Uses the index that `GIT_INDEX_FILE` names, if it is one of the repository's own: git sets
     /// it for the hooks of `commit -a` and `commit FILE`.
-    #[must_use]
     pub fn with_index_of(mut self, lookup: Lookup<'_>) -> Self {
         let named = lookup("GIT_INDEX_FILE").map(|path| self.layout.root.join(path));
         let own = named.filter(|path| {
@@ -57,7 +56,6 @@ impl Git {
     }
 
     /// Uses another file as its index.
-    #[must_use]
     pub fn with_index(mut self, file: &Path) -> Self {
         file.clone_into(&mut self.layout.index);
         self

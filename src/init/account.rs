@@ -50,7 +50,6 @@ impl Account {
     }
 
     /// The sources in words: `12 workflows and .pre-commit-config.yaml`.
-    #[must_use]
     pub fn origin(&self) -> String {
         let mut parts = Vec::new();
         let files = self.files.iter();
@@ -76,7 +75,6 @@ impl Account {
     }
 
     /// The account for people, after its first line; with `all` nothing is cut.
-    #[must_use]
     pub fn text(&self, checks: &[Check], all: bool) -> String {
         let most = if all { usize::MAX } else { SHOWN };
         let mut out = self.tests_line(checks);
@@ -197,7 +195,6 @@ pub fn place(place: &Place) -> String {
 }
 
 /// A text on one line, in at most 60 characters.
-#[must_use]
 pub fn shorten(text: &str) -> String {
     let line = visible(text.replace(['\n', '\t'], " ").as_bytes());
     if line.chars().count() <= WIDEST {

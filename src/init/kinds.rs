@@ -37,13 +37,11 @@ impl Kind {
     }
 
     /// The name on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.key
     }
 
     /// The path of such a file in a repository, for one that comes from elsewhere.
-    #[must_use]
     pub fn home(self) -> &'static str {
         self.files().next().unwrap_or_default()
     }

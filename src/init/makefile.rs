@@ -17,7 +17,6 @@ pub enum Line<'t> {
 
 impl<'t> Line<'t> {
     /// Reads a line by the first `:` or `=` outside of `$(…)`.
-    #[must_use]
     pub fn of(text: &'t str) -> Self {
         if let Some(command) = text.strip_prefix('\t') {
             return Self::Recipe(command);
@@ -67,7 +66,6 @@ fn mark(line: &str) -> Option<(usize, Option<usize>)> {
 }
 
 /// A line up to its comment, without the blanks around it.
-#[must_use]
 pub fn without_comment(line: &str) -> &str {
     let starts = |(at, _): &(usize, &str)| line.get(..*at).is_none_or(|text| !text.ends_with('\\'));
     let end = line.match_indices('#').find(starts).map(|(at, _)| at);
@@ -77,7 +75,6 @@ pub fn without_comment(line: &str) -> &str {
 }
 
 /// The lines of a text with their numbers; one that ends in an odd number of backslashes goes on.
-#[must_use]
 pub fn lines(text: &str) -> Vec<(u32, String)> {
     let mut out: Vec<(u32, String)> = Vec::new();
     let mut open = false;

@@ -43,7 +43,6 @@ impl Proposal {
 }
 
 /// Proposes a contract from all sources.
-#[must_use]
 pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let mut maker = Maker::default();
     let (ci, files) = ci(tree);
@@ -69,7 +68,6 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
 }
 
 /// Proposes a contract from what one file declares, all of it.
-#[must_use]
 pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
     let mut maker = Maker::default();
     maker.take(tree, reading);
@@ -78,7 +76,6 @@ pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
 }
 
 /// The commands of a repository without a contract, from its manifests, with their ids.
-#[must_use]
 pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
     let mut maker = Maker::default();
     let mut reading = manifests::read(tree);
@@ -94,7 +91,6 @@ pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
 }
 
 /// The proposal without these checks, by name, each with the reason.
-#[must_use]
 pub fn without(
     proposal: &Proposal,
     left_out: &BTreeMap<String, String>,

@@ -8,7 +8,6 @@ use vplan_base::path::RepoPath;
 pub use super::kinds::Kind;
 
 /// Recognises a file by its name, else a workflow by its text.
-#[must_use]
 pub fn recognize(name: &str, text: &str) -> Option<Kind> {
     let file = name.rsplit('/').next().unwrap_or(name);
     let is_yaml = file.ends_with(".yml") || file.ends_with(".yaml");
@@ -25,7 +24,6 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
 }
 
 /// Reads a file of the tree; each task of it is a command that starts it.
-#[must_use]
 pub fn read(tree: &Tree, file: &RepoPath, kind: Kind) -> Reading {
     match kind.key {
         "github-workflow" => github::read(tree, std::slice::from_ref(file)),

@@ -122,7 +122,6 @@ fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
 }
 
 /// The globs of the files for which a check runs; of one for each package those that start all.
-#[must_use]
 pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
     match &check.condition {
         Condition::Set(set) => conditions::globs(set, tree, checks),
@@ -132,7 +131,6 @@ pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
 }
 
 /// The command of a check as the contract has it: in that of a package its holes are open.
-#[must_use]
 pub fn said(check: &Check) -> String {
     if check.condition != Condition::Package {
         return command(&check.found.words).to_text();
@@ -236,7 +234,6 @@ fn laid_out(text: String) -> String {
 
 /// The contract of a trial: these checks without conditions, and what they need. In the place of
 /// `{changed}` are all files that a check is for.
-#[must_use]
 pub fn for_trial(
     checks: &[Check],
     wanted: &BTreeSet<String>,

@@ -249,7 +249,6 @@ fn name_of(file: &RepoPath) -> &str {
 }
 
 /// Whether a tracked file may declare something, and is read.
-#[must_use]
 pub fn may_declare(file: &RepoPath) -> bool {
     let (Ok(path), name) = (std::str::from_utf8(file.as_bytes()), name_of(file)) else {
         return false;
@@ -266,7 +265,6 @@ pub fn may_declare(file: &RepoPath) -> bool {
 }
 
 /// Whether a tracked file may be a script whose tools say what it does.
-#[must_use]
 pub fn is_script(file: &RepoPath) -> bool {
     const FOLDERS: &str = "bin build ci .ci dev .github hack script scripts tools";
     let folder = file.folder();

@@ -80,7 +80,6 @@ impl<'a> Arg<'a> {
     }
 
     /// Returns a bare word.
-    #[must_use]
     pub fn word(&self) -> Option<&'a str> {
         match self.value {
             Value::Word(word) => Some(word),
@@ -198,7 +197,6 @@ impl<T> Holed<T> {
 
 impl Holed<Command> {
     /// Takes a command that runs beside services: every text of a hole in it is one.
-    #[must_use]
     pub fn beside_services(command: Command) -> Self {
         let mut holes = Vec::new();
         if let Command::Argv { env, pieces } = &command {
@@ -232,7 +230,6 @@ impl Holed<Command> {
     }
 
     /// Whether a hole, written `{NAME}`, is in it.
-    #[must_use]
     pub fn names_hole(&self, text: &str) -> bool {
         let Command::Argv { env, pieces } = &self.value else {
             return false;
@@ -252,7 +249,6 @@ impl Holed<Command> {
     }
 
     /// Returns the command with its holes filled.
-    #[must_use]
     pub fn fill(&self, values: &Values) -> Command {
         let mut command = self.value.clone();
         if let Command::Argv { env, pieces } = &mut command
@@ -273,7 +269,6 @@ impl Holed<Command> {
 
 impl Holed<(String, Word)> {
     /// Takes a variable of what runs beside services: every text of a hole in it is one.
-    #[must_use]
     pub fn beside_services((name, value): (String, Word)) -> Self {
         let holes = service_holes_of(&value, &HoledWord::Variable(name.clone()));
         Self {
@@ -288,7 +283,6 @@ impl Holed<(String, Word)> {
     }
 
     /// Whether a hole, written `{NAME}`, is in it.
-    #[must_use]
     pub fn names_hole(&self, text: &str) -> bool {
         let value = self.value.1.as_bytes();
         let mut holes = self.holes.iter();
@@ -296,7 +290,6 @@ impl Holed<(String, Word)> {
     }
 
     /// Returns the variable with the holes of its value filled.
-    #[must_use]
     pub fn fill(&self, values: &Values) -> (String, Word) {
         let (name, value) = &self.value;
         let filled = self.filled(&HoledWord::Variable(name.clone()), value, values);
@@ -306,7 +299,6 @@ impl Holed<(String, Word)> {
 
 impl<'a> Node<'a> {
     /// Returns the statements in the block.
-    #[must_use]
     pub fn lines(&self) -> &[Node<'a>] {
         self.body.as_ref().map_or(&[], |body| &body.nodes)
     }
@@ -320,7 +312,6 @@ impl<'a> Node<'a> {
 }
 
 /// Whether two trees are equal up to spans, trivia and the way strings were written.
-#[must_use]
 pub fn same(a: &Ast<'_>, b: &Ast<'_>) -> bool {
     same_nodes(&a.nodes, &b.nodes)
 }

@@ -8,7 +8,6 @@ use vplan_base::word::{Word, is_unsafe_to_show};
 
 /// Parses a command from outside a contract file: a request's, a converted one's. Never fails: a
 /// text outside the grammar is `Command::Unsupported`.
-#[must_use]
 pub fn parse_command(text: &str) -> Command {
     let words = scan(text);
     match unsupported(text, &words) {
@@ -32,7 +31,6 @@ pub fn parse_command(text: &str) -> Command {
 
 /// Whether a shell would expand a word of the text that this grammar passes on unchanged: `*`,
 /// `?`, `[…]`, `~`, `{a,b}`.
-#[must_use]
 pub fn would_expand(text: &str) -> bool {
     scan(text)
         .remarks
@@ -42,7 +40,6 @@ pub fn would_expand(text: &str) -> bool {
 
 /// Whether a shell's text can follow the verb `shell`, as it is. A backslash at the end of a
 /// line, or before blanks there, would join the next one.
-#[must_use]
 pub fn is_shell_line(text: &str) -> bool {
     !text.trim().is_empty()
         && !text.trim_end().ends_with('\\')
@@ -51,7 +48,6 @@ pub fn is_shell_line(text: &str) -> bool {
 
 /// Whether a text only changes the shell that reads it, so that a shell of its own would verify
 /// nothing.
-#[must_use]
 pub fn only_changes_shell(text: &str) -> bool {
     // A text that no shell can read does nothing at all.
     let brace = |f: &WordError| matches!(text.get(f.span.start..f.span.end), Some("{" | "}"));

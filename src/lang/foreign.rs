@@ -62,7 +62,6 @@ fn plain(word: &str) -> Option<String> {
 }
 
 /// Finds the row of a word, in whatever case and with or without hyphens and underscores.
-#[must_use]
 pub fn find(word: &str, context: Context) -> Option<Foreign> {
     let plain = plain(word)?;
     if matches!(context, Context::Change | Context::Override) && has_word(TAKEN_OUT.words, &plain) {
@@ -73,7 +72,6 @@ pub fn find(word: &str, context: Context) -> Option<Foreign> {
 }
 
 /// Names the tool that has a word; of several the first.
-#[must_use]
 pub fn tool(word: &str) -> &'static str {
     let plain = plain(word).unwrap_or_default();
     let mut tools = TABLE.tools.iter();

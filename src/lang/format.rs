@@ -12,7 +12,6 @@ use vplan_base::word::{Word, quote_literal, quote_pattern, quote_string, quote_w
 
 /// Writes a tree. For one that was read without errors, reading the result gives the same tree, up
 /// to spans, trivia and the order of settings; and writing it again gives the same text.
-#[must_use]
 pub fn format(ast: &Ast<'_>) -> String {
     let mut out = String::new();
     write_nodes(&ast.nodes, 0, false, &mut out);
@@ -21,7 +20,6 @@ pub fn format(ast: &Ast<'_>) -> String {
 
 /// Computes the digest of a file's canonical form without `linked`: which folders a checkout has as
 /// links does not change what is verified.
-#[must_use]
 pub fn digest(ast: &Ast<'_>) -> Digest {
     let mut text = String::new();
     let counts = |node: &&Node<'_>| node.statement.keyword != Keyword::Linked;
@@ -155,7 +153,6 @@ fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
 
 impl Holed<Command> {
     /// Writes a command; one without holes in normal form, an unsupported one as it was written.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let Command::Argv { env, pieces } = &self.value else {
             return self.value.to_text().trim().to_owned();
@@ -179,7 +176,6 @@ impl Holed<Command> {
 
 impl Holed<(String, Word)> {
     /// Writes an assignment.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let (name, value) = &self.value;
         format!(

@@ -104,7 +104,6 @@ fn in_order(nodes: &[Node<'_>]) -> bool {
 }
 
 /// Writes a tree that was read from this source without errors.
-#[must_use]
 pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
     let text = source.text();
     let mut writer = Writer {

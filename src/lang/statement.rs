@@ -47,7 +47,6 @@ pub enum Context {
 
 impl Context {
     /// Returns its name for people.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Context::Top => "at the top level",
@@ -370,7 +369,6 @@ statements! {
 
 impl Statement {
     /// Whether it may be without a block.
-    #[must_use]
     pub(crate) fn has_maybe_block(&self) -> bool {
         self.slots.last() == Some(&Slot::MaybeBlock)
     }
@@ -382,7 +380,6 @@ impl Statement {
 }
 
 /// Finds the statement that a word begins in this context.
-#[must_use]
 pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
     let first = word.as_bytes().first();
     // The first byte distinguishes most of them, without a call.

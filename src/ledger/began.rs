@@ -5,7 +5,6 @@ use super::entry::{Exhausted, Propagate, SubjectEntry, Terms};
 
 impl Terms {
     /// Returns the terms that apply to a subject: these, or those at its start if these are weaker.
-    #[must_use]
     pub fn applicable(&self, entry: &SubjectEntry) -> Terms {
         let began = entry.began.as_ref().map(|b| b.gate);
         began
@@ -14,7 +13,6 @@ impl Terms {
     }
 
     /// Lists the terms that are weaker than in `before`, a line each: `confirmations 3 -> 1`.
-    #[must_use]
     pub fn weaker_than(&self, before: &Terms) -> Vec<String> {
         let ranks = |terms: &Terms| {
             let exhausted = match terms.exhausted {

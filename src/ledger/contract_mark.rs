@@ -52,7 +52,6 @@ pub enum ContractChange {
 
 impl ContractMark {
     /// Makes the mark of a contract.
-    #[must_use]
     pub fn of(contract: &Contract) -> Self {
         let define = |check: &Check| (check.id.clone(), definition(contract, check));
         Self {
@@ -66,7 +65,6 @@ impl ContractMark {
     }
 
     /// Compares the contract of a round with this one; `None` if there is none now.
-    #[must_use]
     pub fn compare(&self, now: Option<&Self>) -> ContractChange {
         if now.is_some_and(|now| now.identity == self.identity) {
             return ContractChange::Same;
@@ -98,7 +96,6 @@ impl ContractMark {
     }
 
     /// Adds the checks and statements of a contract that extends this one.
-    #[must_use]
     pub fn extended(&self, now: &Self) -> Self {
         let extended = |before: &BTreeMap<String, String>, now: &BTreeMap<String, String>| {
             let added = now.keys().map(|name| (name.clone(), String::new()));

@@ -41,7 +41,6 @@ pub enum Unusable {
 }
 
 /// Writes a ledger as JSON text, with its digest.
-#[must_use]
 pub fn encode(ledger: &Ledger) -> String {
     let document = LedgerDocument {
         digest: Digest::of_value(ledger),

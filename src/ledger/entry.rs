@@ -123,7 +123,6 @@ pub struct Acceptance {
 
 impl SubjectEntry {
     /// Creates the entry of a subject that has had no round.
-    #[must_use]
     pub fn begun(subject: &str, at: &str, began: Option<Began>) -> Self {
         Self {
             accepted: Vec::new(),
@@ -154,7 +153,6 @@ impl SubjectEntry {
 
     /// Returns its present decision, which depends on the other subjects too: that of its last
     /// round, as far as its counter still supports it.
-    #[must_use]
     pub fn standing(&self, confirmations: u32, others_complete: bool) -> Decision {
         let done = self.status == Status::Done && self.reason.is_none();
         match (done, self.counter >= confirmations) {
@@ -166,7 +164,6 @@ impl SubjectEntry {
     }
 
     /// Whether runs verify it: a run was a round of it, or it has a base commit for them.
-    #[must_use]
     pub fn is_by_runs(&self) -> bool {
         let has_base = self.began.as_ref().is_some_and(|b| b.base.is_some());
         self.by_runs || has_base || self.run_id.is_some() || self.asked.is_some()
@@ -262,7 +259,6 @@ pub enum Propagate {
 impl Terms {
     /// Reads the terms of a gate; no gate is one without lines. A word that no checked contract has
     /// gets the strictest meaning.
-    #[must_use]
     pub fn of(gate: Option<&Gate>) -> Self {
         let none = Gate::default();
         let gate = gate.unwrap_or(&none);
@@ -286,7 +282,6 @@ impl Terms {
 
 impl Ledger {
     /// Returns the entry of a subject.
-    #[must_use]
     pub fn entry(&self, subject: &str) -> Option<&SubjectEntry> {
         let at = self.position(subject).ok()?;
         self.subjects.get(at)
@@ -294,20 +289,17 @@ impl Ledger {
 
     /// Returns a subject's counter under a gate that requires that many confirmations; 0 for a new
     /// subject.
-    #[must_use]
     pub fn counter(&self, subject: &str, confirmations: u32) -> u32 {
         self.entry(subject)
             .map_or(0, |e| e.counter.min(confirmations))
     }
 
     /// Returns the number of a subject's next attempt, from 1.
-    #[must_use]
     pub fn attempt(&self, subject: &str) -> u32 {
         self.entry(subject).map_or(0, |e| e.used).saturating_add(1)
     }
 
     /// Lists all subjects but one, with their counters.
-    #[must_use]
     pub fn others(&self, subject: &str, confirmations: u32) -> Vec<SubjectConfirmations> {
         let others = self.subjects.iter().filter(|e| e.subject != subject);
         others
@@ -319,7 +311,6 @@ impl Ledger {
     }
 
     /// Whether there is a subject, and each has been confirmed often enough.
-    #[must_use]
     pub fn is_complete(&self, confirmations: u32) -> bool {
         !self.subjects.is_empty() && self.subjects.iter().all(|e| e.counter >= confirmations)
     }
@@ -338,7 +329,6 @@ impl Ledger {
     }
 
     /// Whether all subjects but one are confirmed often enough.
-    #[must_use]
     pub fn others_complete(&self, subject: &str, confirmations: u32) -> bool {
         self.subjects
             .iter()

@@ -25,7 +25,6 @@ pub const ROUNDS: &str = include_str!("rounds.md");
 const LONGEST: usize = 256;
 
 /// Returns why a text is not a valid name of a subject. Names are printed, compared and typed.
-#[must_use]
 pub fn wrong_name(subject: &str) -> Option<&'static str> {
     if subject.is_empty() {
         Some("is empty")

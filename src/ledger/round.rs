@@ -52,7 +52,6 @@ pub struct Recorded {
 impl Recorded {
     /// Returns the exit code. `verdict` is that of the run; 0 for a round that was recorded by
     /// hand.
-    #[must_use]
     pub fn exit(&self, verdict: u8) -> u8 {
         let unless_failed = |exit: Exit| if verdict == 0 { exit.code() } else { verdict };
         match self.decision {
@@ -72,7 +71,6 @@ impl Recorded {
 /// INVARIANT (rounds): the counter of a subject moves by the table of src/ledger/rounds.md,
 /// "Confirmations", whatever was recorded of others; `tests/props/ledger.rs` compares it with that
 /// table.
-#[must_use]
 pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Recorded) {
     let required = terms.confirmations;
     let before = ledger.entry(round.subject);

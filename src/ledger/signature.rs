@@ -29,7 +29,6 @@ struct Failed<'a> {
 
 /// Returns the digest of a run's failures. Steps that were only not reached do not count; `root` is
 /// the repository's directory, in which tools name files by absolute paths.
-#[must_use]
 pub fn signature(report: &Report, root: &str) -> Digest {
     let consequence = |r: &StepRecord| {
         r.status == Status::NotRun

@@ -36,7 +36,6 @@ pub struct Trace {
 
 impl Trace {
     /// Makes the trace of a round with this commit as HEAD.
-    #[must_use]
     pub fn new(head: String, files: impl IntoIterator<Item = (RepoPath, String)>) -> Self {
         let sorted: BTreeMap<RepoPath, String> = files.into_iter().collect();
         let more = sorted.len() > PATHS;
@@ -95,7 +94,6 @@ pub struct Undone {
 /// Returns the work in the traces that is undone; `differs` returns whether a file differs from the
 /// base now. If a trace does not list all of its files, the listed ones decide. `None`: nothing is
 /// undone.
-#[must_use]
 pub fn undone<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,
     differs: impl Fn(&RepoPath) -> bool,
@@ -127,7 +125,6 @@ pub fn undone<'t>(
 /// another file that differs from the base has their last content, and did not exist next to them
 /// then. A test file must be one under its new name, too. `now`: the files that differ from the
 /// base, with a short form of their content.
-#[must_use]
 pub fn moved<'t>(
     traces: impl IntoIterator<Item = &'t Trace>,
     differs: impl Fn(&RepoPath) -> bool,
@@ -166,7 +163,6 @@ const FOLDERS: &str = "test tests __tests__ spec specs e2e testing testdata";
 /// `specs`, `e2e`, `testing` or `testdata`, or its name without the last extension is `conftest`,
 /// `test`, `tests`, `spec` or `specs`, begins with `test_` or `test-`, or ends in one of these
 /// words after a `.`, a `_` or a `-`, or with a capital letter (`FooTest`).
-#[must_use]
 pub fn is_test_file(path: &RepoPath) -> bool {
     let mut parts: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
     let name = parts.pop().unwrap_or_default();

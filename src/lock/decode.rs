@@ -23,7 +23,6 @@ const MAX_VALUES: usize = 16;
 /// Reads a lock without its invalid entries; a text without any node is an empty lock.
 ///
 /// Changing a single character of a lock either leaves its content unchanged or gives an error.
-#[must_use]
 pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
     let mut sink = Diagnostics::default();
     let read = read(text, source, &mut sink);

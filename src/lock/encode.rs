@@ -9,7 +9,6 @@ const HEADER: &str =
     "// Written by `vplan lock`. Comments stay where they are; everything else is checked.\n";
 
 /// Writes the lock as text, without any comment but ours.
-#[must_use]
 pub fn encode(lock: &Lock) -> String {
     let mut out = format!("{HEADER}{VERSION}\n");
     for entry in entries(lock) {

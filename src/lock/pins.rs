@@ -48,7 +48,6 @@ pub struct RecordedAnswer {
 
 impl Lock {
     /// Returns the commit of a branch or tag.
-    #[must_use]
     pub fn commit(&self, at: &GitRef) -> Option<&PinnedRef> {
         self.refs.iter().find(|pinned| pinned.at == *at)
     }
@@ -61,13 +60,11 @@ impl Lock {
     }
 
     /// Returns the pin of an import.
-    #[must_use]
     pub fn import(&self, origin: &GitOrigin) -> Option<&PinnedImport> {
         self.imports.iter().find(|i| i.origin == *origin)
     }
 
     /// Returns the recorded answer to a question.
-    #[must_use]
     pub fn answer(&self, question: &Digest) -> Option<&RecordedAnswer> {
         self.proposals.iter().find(|a| a.question == *question)
     }
@@ -87,7 +84,6 @@ impl Lock {
     }
 
     /// Whether there are no pins.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.refs.is_empty() && self.imports.is_empty() && self.proposals.is_empty()
     }

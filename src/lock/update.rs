@@ -12,7 +12,6 @@ use vplan_base::span::{SourceId, Span};
 
 /// Updates the text of a lock to contain exactly `lock`. Comments survive, even in removed entries;
 /// errors do not. A text that cannot be updated (a comment without end) is replaced.
-#[must_use]
 pub fn update(old: &str, lock: &Lock) -> String {
     let mut sink = Diagnostics::default();
     let read = read(old, SourceId::default(), &mut sink);

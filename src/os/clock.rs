@@ -20,7 +20,6 @@ struct Pauses {
 
 impl Clock {
     /// Starts the clock.
-    #[must_use]
     pub fn start() -> Self {
         Self {
             start: Instant::now(),
@@ -29,7 +28,6 @@ impl Clock {
     }
 
     /// Returns the time since the start.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         let Pauses { total, since } = *locked(&self.pauses);
         since
@@ -39,7 +37,6 @@ impl Clock {
     }
 
     /// Returns the time since the start in whole milliseconds.
-    #[must_use]
     pub fn now(&self) -> u64 {
         u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

@@ -20,7 +20,6 @@ pub struct Question {
 
 /// Returns the request: the variable must be set, and the arguments must be `--` and a command
 /// line. Users never call vplan that way, so an inherited variable alone has no effect.
-#[must_use]
 pub fn question(arguments: &[OsString]) -> Option<Question> {
     let (dashes, words) = arguments.get(1..)?.split_first()?;
     if dashes != "--" || words.is_empty() {

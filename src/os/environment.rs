@@ -57,7 +57,6 @@ pub struct StepEnvironment {
 
 impl Environment {
     /// Takes the caller's variables.
-    #[must_use]
     pub fn new(
         root: &Root,
         caller: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
@@ -82,20 +81,17 @@ impl Environment {
     }
 
     /// Takes the variables of this process.
-    #[must_use]
     pub fn of_this_process(root: &Root, grants: Grants) -> Self {
         let own = std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec()));
         Self::new(root, own, grants)
     }
 
     /// Returns the directories that are searched for programs.
-    #[must_use]
     pub fn search(&self) -> &SearchPath {
         &self.search
     }
 
     /// Returns the grants of the operator.
-    #[must_use]
     pub fn granted(&self) -> EnvironmentUse {
         let granted = self.grants.names.iter().cloned().collect();
         let Grants {
@@ -113,7 +109,6 @@ impl Environment {
 
     /// Makes a step's environment: the allow-list, then the variables of `pass-env`, then its
     /// `env`, then PATH.
-    #[must_use]
     pub fn of_step(&self, root: &Root, request: EnvironmentRequest<'_>) -> StepEnvironment {
         let EnvironmentRequest {
             pass_env,
@@ -166,7 +161,6 @@ impl Environment {
     }
 
     /// Returns why the grants of a step keep it on this machine, if they do.
-    #[must_use]
     pub fn kept_here(&self, root: &Root, request: EnvironmentRequest<'_>) -> Option<&'static str> {
         if self.grants.inherit {
             Some("it inherits variables that it does not name")
@@ -180,7 +174,6 @@ impl Environment {
 
     /// Returns the variables that go with a step to another machine: those that it requests and
     /// that are granted, except those that every machine has itself.
-    #[must_use]
     pub fn carried(&self, of: &StepEnvironment) -> Vec<(Word, Word)> {
         let names = of.let_through.iter();
         let own = names.filter(|name| !self.passed.contains_key(*name));
@@ -192,7 +185,6 @@ impl Environment {
 
     /// Makes the environment of a step that another machine has sent. Requested variables come from
     /// there, all others from this machine.
-    #[must_use]
     pub fn of_sent(
         root: &Root,
         own: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
@@ -212,14 +204,12 @@ impl Environment {
     }
 
     /// Makes a service's environment: the allow-list, then its own variables, then PATH.
-    #[must_use]
     pub fn of_service(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
         self.of_step(root, plain(&[], written))
     }
 
     /// Makes a judge's environment: the allow-list, everything that the operator grants by name,
     /// the variables of its command, PATH.
-    #[must_use]
     pub fn of_judge(&self, root: &Root, written: &BTreeMap<String, Word>) -> StepEnvironment {
         let granted: Vec<String> = self.grants.names.iter().cloned().collect();
         self.of_step(root, plain(&granted, written))

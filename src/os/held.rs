@@ -51,7 +51,6 @@ fn refused(what: impl Into<String>) -> impl FnOnce(io::Error) -> Unheld {
 
 /// Handles the command line of such a process: becomes the program, and returns only if that fails.
 /// `None` for every other command line.
-#[must_use]
 pub fn held_if_asked(arguments: &[OsString]) -> Option<u8> {
     let [_, first, held, program, words @ ..] = arguments else {
         return None;

@@ -63,7 +63,6 @@ impl Places {
 
 impl Outside {
     /// Looks from the repository's root and the user's folder.
-    #[must_use]
     pub fn new(root: &Path, home: Option<&Path>) -> Self {
         let home = home.filter(|home| home.is_absolute());
         Self {
@@ -97,7 +96,6 @@ impl Outside {
 
     /// Returns a number that changes as soon as something may have changed the places; `None` while
     /// a step may.
-    #[must_use]
     pub fn unchanged_since(&self) -> Option<u64> {
         let known = locked(&self.known);
         (known.changing == 0).then_some(known.begun)
@@ -237,7 +235,6 @@ impl Outside {
     }
 
     /// Returns the folders of programs on a path, with the folders that belong to these programs.
-    #[must_use]
     pub fn of_programs(&self, search: &SearchPath) -> BTreeSet<PathBuf> {
         let (mut places, mut ways) = (Places::default(), Ways::default());
         let folders: Vec<&PathBuf> = search.folders().iter().collect();

@@ -39,7 +39,6 @@ pub struct ProgramOutput {
 
 /// Removes the arguments that [`run`] added. From then on the system signals this process when its
 /// parent ends, however it ends. `None` if the parent has already ended.
-#[must_use]
 pub fn end_with_parent(arguments: Vec<OsString>) -> Option<Vec<OsString>> {
     let own = arguments.get(1).is_some_and(|word| word == ARGUMENT);
     let Some(parent) = arguments

@@ -57,7 +57,6 @@ impl Port {
     }
 
     /// Whether no process listens on it.
-    #[must_use]
     pub fn is_free(&self) -> bool {
         self.probe().is_ok()
     }
@@ -68,7 +67,6 @@ impl Port {
 }
 
 /// Whether something listens on a port of this machine.
-#[must_use]
 pub fn listens(port: u16) -> bool {
     /// On the same machine, the answer comes at once.
     const PATIENCE: Duration = Duration::from_millis(200);

@@ -81,7 +81,6 @@ pub struct Emptied {
 
 impl Emptied {
     /// Returns its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -73,33 +73,28 @@ impl From<&Stat> for Stamp {
 
 impl Stamp {
     /// Returns the time of the last write, in nanoseconds since 1970.
-    #[must_use]
     pub fn modified(&self) -> i128 {
         self.modified.nanos()
     }
 
     /// Returns the size in bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Whether the file's last write was long enough before a moment: any later one gives it other
     /// times.
-    #[must_use]
     pub fn is_settled(&self, at: i128) -> bool {
         self.modified.max(self.changed).nanos() < at - SETTLED
     }
 
     /// Whether the file was not changed after a moment, as far as its times show. Allows for a file
     /// clock that is coarser than the system's.
-    #[must_use]
     pub fn is_before(&self, at: i128) -> bool {
         self.modified.max(self.changed).nanos() < at - TICK
     }
 
     /// Whether both are of the same file system.
-    #[must_use]
     pub fn is_beside(&self, other: &Stamp) -> bool {
         self.dev == other.dev
     }
@@ -120,7 +115,6 @@ impl Stamp {
 
     /// Whether both are of one file that was not written in between. Linking or renaming is
     /// not writing.
-    #[must_use]
     pub fn is_unwritten(&self, later: &Stamp) -> bool {
         let of = |s: &Stamp| (s.dev, s.ino, s.size, s.modified);
         of(self) == of(later)
@@ -128,7 +122,6 @@ impl Stamp {
 }
 
 /// Returns the wall clock's time, in nanoseconds since 1970: the clock of the files' times.
-#[must_use]
 pub fn now() -> i128 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -151,14 +144,12 @@ pub struct Stats {
 
 impl Stats {
     /// Returns the digest of a file's content, if it is known.
-    #[must_use]
     pub fn digest(&self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
         self.digest_near(path, stamp, &mut 0)
     }
 
     /// Returns the digest as [`Stats::digest`] does, for paths requested in byte order: `near` is
     /// the position of the last one, at first 0.
-    #[must_use]
     pub fn digest_near(&self, path: &[u8], stamp: &Stamp, near: &mut usize) -> Option<Digest> {
         if let Some((known, digest)) = self.learned.get(path) {
             return (known == stamp).then(|| digest.clone());
@@ -199,13 +190,11 @@ impl Stats {
     }
 
     /// Returns a lower bound of the number of known digests.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len().max(self.learned.len())
     }
 
     /// Returns how many have been learned since it was read, and how many were requested and valid.
-    #[must_use]
     pub fn news(&self) -> (usize, usize) {
         (
             self.learned.len(),
@@ -217,27 +206,23 @@ impl Stats {
     }
 
     /// Whether reading the new files again would cost more than writing the table.
-    #[must_use]
     pub fn is_worth_writing(&self) -> bool {
         let news = self.learned.values().map(|(stamp, _)| stamp.size + OPENING);
         is_worth_writing(news.sum(), self.len())
     }
 
     /// Whether the table is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty() && self.learned.is_empty()
     }
 
     /// Encodes all records.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         self.encode_those(|_| true)
     }
 
     /// Encodes the records that are new, or were requested and valid: the others belong to files
     /// that are gone.
-    #[must_use]
     pub fn encode_used(&self) -> Vec<u8> {
         self.encode_those(|at| {
             self.used
@@ -276,7 +261,6 @@ impl Stats {
     }
 
     /// Decodes a file; an incomplete one is read as empty. Total.
-    #[must_use]
     pub fn decode(bytes: Vec<u8>) -> Self {
         Self::parse(bytes).unwrap_or_default()
     }
@@ -307,7 +291,6 @@ impl Stats {
 
 /// Whether reading `bytes`, which includes [`OPENING`] for each file, costs more than writing a
 /// table of that many files.
-#[must_use]
 pub fn is_worth_writing(bytes: u64, files: usize) -> bool {
     bytes > 0 && bytes / 32 >= files as u64
 }

@@ -39,7 +39,6 @@ pub enum StateError {
 
 impl StateError {
     /// Returns the help for the message.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         "`--state-dir DIR` keeps it in another place"
     }

@@ -24,7 +24,6 @@ pub struct TerminalProperties {
 }
 
 /// Reads the properties of the standard streams.
-#[must_use]
 pub fn look() -> TerminalProperties {
     let value = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     let yes = |name: &str| value(name).is_some_and(|v| v != "0" && v != "false");
@@ -48,7 +47,6 @@ pub fn look() -> TerminalProperties {
 }
 
 /// The present columns and lines of standard error's terminal.
-#[must_use]
 pub fn size_of_stderr() -> Option<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
@@ -62,7 +60,6 @@ fn width() -> Option<usize> {
 }
 
 /// Whether standard output and standard error are one and the same: a terminal, a pipe, a file.
-#[must_use]
 pub fn same_stream() -> bool {
     let identity = |fd| rustix::fs::fstat(fd).ok().map(|s| (s.st_dev, s.st_ino));
     let (out, err) = (

@@ -61,7 +61,6 @@ pub enum ViewError {
 
 impl ViewError {
     /// Makes the error of a part that the system refuses.
-    #[must_use]
     pub fn refused(what: &'static str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         Self::Refused { what, error }
@@ -70,7 +69,6 @@ impl ViewError {
 
 /// Executes vplan again with the arguments of this process, to make a view and run in it. Returns
 /// only if that fails.
-#[must_use]
 pub fn start() -> io::Error {
     own_program::again(None, |words| words.insert(0, ARGUMENT.into()))
 }
@@ -100,7 +98,6 @@ pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String
 }
 
 /// Answers a command line of [`attempt`]: makes the view, and removes it. `None` for every other.
-#[must_use]
 pub fn attempted(arguments: &[OsString]) -> Option<Result<(), ViewError>> {
     let [_, first, root, state, kept @ ..] = arguments else {
         return None;
@@ -203,13 +200,11 @@ impl View {
     }
 
     /// Returns the place for the work tree of a checkout.
-    #[must_use]
     pub fn tree(&self) -> PathBuf {
         self.dir.join(TREE)
     }
 
     /// Returns the place for the git directory of a checkout.
-    #[must_use]
     pub fn git_dir(&self) -> PathBuf {
         self.dir.join("git")
     }
@@ -220,7 +215,6 @@ impl View {
     }
 
     /// Executes vplan in the view, with the arguments of this process. Returns only if that fails.
-    #[must_use]
     pub fn execute(self) -> io::Error {
         let stays = |fd: OwnedFd| {
             rustix::io::fcntl_setfd(&fd, FdFlags::empty())?;
@@ -245,14 +239,12 @@ impl View {
 
 /// Whether this process runs in a view of this repository. The variable alone does not suffice: it
 /// is ignored for a repository that is not on an overlay.
-#[must_use]
 pub fn is_inside(root: &Path) -> bool {
     places().is_some_and(|(_, dir)| is_tree_of(root, &dir) || files::is_overlay(root))
 }
 
 /// Returns the repository that the work tree at `root` was checked out from, if this process runs
 /// in such a checkout. `state`: vplan's state directory, which holds every checkout.
-#[must_use]
 pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
     let (real, dir) = places()?;
     let state = std::path::absolute(state).ok()?;
@@ -262,7 +254,6 @@ pub fn checked_out_from(root: &Path, state: &Path) -> Option<PathBuf> {
 
 /// Returns the path by which the repository itself is reached from the view that this process runs
 /// in, and the folder of the view, which is removed at its end.
-#[must_use]
 pub fn places() -> Option<(PathBuf, PathBuf)> {
     let value = std::env::var_os(VARIABLE)?;
     let value = value.as_bytes();
@@ -273,7 +264,6 @@ pub fn places() -> Option<(PathBuf, PathBuf)> {
 }
 
 /// Whether this process is to work in a checkout.
-#[must_use]
 pub fn has_checkout() -> bool {
     places().is_some_and(|(_, dir)| dir.join(TREE).is_dir())
 }
@@ -311,7 +301,6 @@ pub fn leave(state: &Path) {
 
 /// Returns the path for a file that the caller named, which belongs to the repository itself even
 /// if this process runs in a view of it.
-#[must_use]
 pub fn outside(path: &Path) -> PathBuf {
     let real = || {
         let (real, dir) = places()?;

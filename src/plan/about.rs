@@ -30,7 +30,6 @@ pub struct Focus<'a> {
 impl<'a> Focus<'a> {
     /// Collects what selects files for a step. A step that the contract does not know is about every
     /// file.
-    #[must_use]
     pub fn new(contract: Option<&'a Contract>, step: &'a Step) -> Self {
         let known = contract.filter(|_| step.origin == Origin::Contract);
         let found = known.and_then(|c| Some((c, c.check(step.check())?)));
@@ -47,7 +46,6 @@ impl<'a> Focus<'a> {
     }
 
     /// Returns how the step is about a file, if it is.
-    #[must_use]
     pub fn interest(&self, path: &RepoPath) -> Option<Interest> {
         if self.step.requires.iter().any(|g| g.matches(path)) {
             return Some(Interest::Selected);
@@ -73,13 +71,11 @@ fn selects_everything(selection: &Selection) -> bool {
 }
 
 /// Whether a step is about a file. A step that the contract does not know is about every file.
-#[must_use]
 pub fn is_about(contract: Option<&Contract>, step: &Step, path: &RepoPath) -> bool {
     Focus::new(contract, step).interest(path).is_some()
 }
 
 /// Whether a condition around any check of a contract selects a file, and not every file.
-#[must_use]
 pub fn is_selected(contract: &Contract, path: &RepoPath) -> bool {
     let placements = contract.checks.iter().flat_map(|c| around(contract, c));
     placements

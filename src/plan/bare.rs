@@ -10,7 +10,6 @@ use vplan_check::verb::CommandRequest;
 
 /// Returns a plan of explicit commands alone, `command-1` and so on. It has no digest: it was made
 /// from no request.
-#[must_use]
 pub fn bare_plan<T: Clone + Into<CommandRequest>>(commands: &[T]) -> Plan {
     let commands: Vec<CommandRequest> = commands.iter().cloned().map(T::into).collect();
     let steps = commands.iter().enumerate().map(|(i, asked)| Step {
@@ -25,7 +24,6 @@ pub fn bare_plan<T: Clone + Into<CommandRequest>>(commands: &[T]) -> Plan {
 }
 
 /// Creates an explicit step with default settings. `{changed}` expands to no file here.
-#[must_use]
 pub fn step(id: &str, command: &Command) -> Step {
     let (argv, env, unsupported) = match command {
         Command::Argv { env, pieces } => {
@@ -55,7 +53,6 @@ pub fn step(id: &str, command: &Command) -> Step {
 }
 
 /// Returns a bare plan of commands without quoting, for tests and examples.
-#[must_use]
 pub fn plan_of_words(commands: &[&str]) -> Plan {
     let command = |text: &&str| {
         let words = text.split_whitespace().map(Word::from);

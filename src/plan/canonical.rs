@@ -136,13 +136,11 @@ impl<'a> PolicyForm<'a> {
 }
 
 /// Returns the canonical form as a value, for comparing plans field by field.
-#[must_use]
 pub fn value(plan: &Plan) -> Value {
     serde_json::to_value(Form::of(plan)).unwrap_or_default()
 }
 
 /// Returns the plan without annotations: one with the same digest and nothing else.
-#[must_use]
 pub fn without_annotations(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.digest = None;
@@ -161,7 +159,6 @@ pub fn without_annotations(plan: &Plan) -> Plan {
 impl Step {
     /// Returns it as it is executed without its plan: once, within this limit in milliseconds. When it may
     /// start, why, and what follows from its end is for who has the plan.
-    #[must_use]
     pub fn alone(&self, limit_ms: u64) -> Self {
         Self {
             after: Vec::new(),
@@ -177,7 +174,6 @@ impl Step {
 }
 
 /// Returns a step without annotations.
-#[must_use]
 pub(crate) fn without_annotations_of(step: &Step) -> Step {
     let mut step = step.clone();
     strip_step(&mut step);

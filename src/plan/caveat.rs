@@ -169,7 +169,6 @@ pub struct Caveat {
 
 impl Caveat {
     /// Makes a caveat without files, checks or a way out.
-    #[must_use]
     pub fn new(code: Code, effect: Effect, message: impl Into<String>) -> Self {
         Self {
             checks: Vec::new(),
@@ -183,7 +182,6 @@ impl Caveat {
     }
 
     /// Sets the affected files.
-    #[must_use]
     pub fn about(mut self, mut files: Vec<RepoPath>) -> Self {
         files.sort();
         files.dedup();
@@ -194,14 +192,12 @@ impl Caveat {
     }
 
     /// Sets the affected checks.
-    #[must_use]
     pub fn of_checks(mut self, checks: Vec<String>) -> Self {
         self.checks = checks;
         self
     }
 
     /// Returns everything on one line, for people.
-    #[must_use]
     pub fn for_people(&self) -> String {
         let mut text = visible(&self.message);
         if !self.files.is_empty() {
@@ -221,7 +217,6 @@ impl Caveat {
     }
 
     /// Sets the way out, for people.
-    #[must_use]
     pub fn way_out(mut self, way_out: impl Into<String>) -> Self {
         self.way_out = Some(way_out.into());
         self
@@ -229,7 +224,6 @@ impl Caveat {
 }
 
 /// Returns the caveats sorted: those that decide come first.
-#[must_use]
 pub fn sorted(caveats: &[Caveat]) -> Vec<&Caveat> {
     let mut sorted: Vec<&Caveat> = caveats.iter().collect();
     sorted.sort_by_key(|c| std::cmp::Reverse(c.effect));
@@ -237,21 +231,18 @@ pub fn sorted(caveats: &[Caveat]) -> Vec<&Caveat> {
 }
 
 /// Whether the coverage is narrowed by any of them.
-#[must_use]
 pub fn narrows(caveats: &[Caveat]) -> bool {
     let narrows = |c: &Caveat| matches!(c.effect, Effect::Narrows | Effect::Incomplete);
     caveats.iter().any(narrows)
 }
 
 /// Returns the first one that makes what would be a pass failed, or else incomplete.
-#[must_use]
 pub fn blocking(caveats: &[Caveat]) -> Option<&Caveat> {
     let incomplete = || caveats.iter().find(|c| c.effect == Effect::Incomplete);
     failing(caveats).or_else(incomplete)
 }
 
 /// Returns the first one that makes what would be a pass failed.
-#[must_use]
 pub fn failing(caveats: &[Caveat]) -> Option<&Caveat> {
     caveats.iter().find(|c| c.effect == Effect::Fails)
 }

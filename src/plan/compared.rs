@@ -27,7 +27,6 @@ pub struct Compared {
 
 impl Compared {
     /// Returns all of it on one line, for people.
-    #[must_use]
     pub fn for_people(&self) -> String {
         let what = visible(&self.what);
         match (&self.base, self.changed, self.earlier_checks) {

@@ -9,14 +9,12 @@ use vplan_check::confine::{NetworkUse, SandboxLevel};
 /// places and descriptions are not part of a definition. Every plan contains one without steps.
 ///
 /// Both are compared as compiled: rewrites by recovery are not undone.
-#[must_use]
 pub fn contains(whole: &Plan, part: &Plan) -> bool {
     missing(whole, part).is_empty()
 }
 
 /// Returns the steps of `whole` that `part` lacks, has with another definition, or may run before
 /// what they wait for, in plan order.
-#[must_use]
 pub fn missing<'a>(whole: &'a Plan, part: &Plan) -> Vec<&'a Step> {
     let there: BTreeMap<&str, &Step> = part.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let before = predecessors(part);

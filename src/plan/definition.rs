@@ -31,7 +31,6 @@ const STEPS: usize = 3;
 
 /// Says which changed files define what a plan's steps do, and what they are to them: a line for each set
 /// of files.
-#[must_use]
 pub fn lines(plan: &Plan) -> Vec<String> {
     let mut sets: Vec<(&Reason, Vec<&Step>)> = Vec::new();
     for (step, reason) in changed_definitions(plan) {
@@ -77,7 +76,6 @@ pub struct CommandPlace<'a> {
 }
 
 /// Returns what each file that has a say in what a command does is to it (`configuration of pytest`).
-#[must_use]
 pub fn parts_of(
     command: CommandPlace<'_>,
     facts: &Facts,
@@ -93,14 +91,12 @@ pub fn parts_of(
 
 /// Whether a step's words tell that a file has a say in what it does: a script that they name, the
 /// configuration of its program.
-#[must_use]
 pub fn is_defined_by(step: &Step, path: &RepoPath) -> bool {
     let files = Files::of_step(step, &Facts::default()).files;
     files.iter().any(|file| file.place.is(path))
 }
 
 /// The questions whose answers show more of the files that have a say in what a command does.
-#[must_use]
 pub fn questions_of(command: CommandPlace<'_>, facts: &Facts) -> BTreeSet<Question> {
     Files::of(command.words, command.dir, command.tool_path, facts).asked
 }
@@ -222,7 +218,6 @@ const EXECUTED: [&str; 7] = [
 
 /// Returns the files that a step starts, or gives to an interpreter, in a `.git` or in `.vplan`: no
 /// change shows them.
-#[must_use]
 pub fn out_of_tree(step: &Step) -> Vec<RepoPath> {
     // What a path is made of has what the path has.
     let dirs = [&step.dir].into_iter().chain(&step.tool_path);

@@ -6,7 +6,6 @@ use std::io::{BufWriter, Write};
 use vplan_base::canon::{Digest, Hasher, to_canonical, write_canonical};
 
 /// Computes the digest of a plan's canonical form.
-#[must_use]
 pub fn digest(plan: &Plan) -> Digest {
     // Writing into a hasher cannot fail, and plans have string keys only.
     let mut writer = BufWriter::with_capacity(1 << 16, Hasher::default());
@@ -18,7 +17,6 @@ pub fn digest(plan: &Plan) -> Digest {
 }
 
 /// Sets the plan's digest.
-#[must_use]
 pub fn seal(mut plan: Plan) -> Plan {
     plan.digest = Some(digest(&plan));
     plan
@@ -44,7 +42,6 @@ pub struct Growing {
 
 impl Growing {
     /// Starts with a plan and these rewrites; its own list of them is not read.
-    #[must_use]
     pub fn of(plan: &Plan, rewrites: &[Rewrite]) -> Self {
         let head = to_canonical(&Form::of(plan).head);
         let mut growing = Self {
@@ -67,7 +64,6 @@ impl Growing {
 
     /// Returns the digest of the plan with all these rewrites and its present steps; its own list
     /// of rewrites is not read.
-    #[must_use]
     pub fn digest(&self, plan: &Plan) -> Digest {
         let tail = to_canonical(&Form::of(plan).tail);
         let mut all = self.clone();

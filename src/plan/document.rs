@@ -12,7 +12,6 @@ use vplan_base::word::visible;
 
 /// Returns the plan as one JSON document on one line, with its annotations and its digest, without
 /// a final newline.
-#[must_use]
 pub fn to_json(plan: &Plan) -> String {
     serde_json::to_string(plan).unwrap_or_default()
 }
@@ -26,7 +25,6 @@ pub fn write_json(plan: &Plan, writer: impl std::io::Write) -> std::io::Result<(
 }
 
 /// Returns the text of [`to_json`], indented for people.
-#[must_use]
 pub fn to_json_pretty(plan: &Plan) -> String {
     serde_json::to_string_pretty(plan).unwrap_or_default()
 }
@@ -41,7 +39,6 @@ pub fn write_canonical(plan: &Plan, writer: impl std::io::Write) -> std::io::Res
 
 /// Returns the form that the digest is computed from: RFC 8785, without annotations, without a
 /// final newline.
-#[must_use]
 pub fn canonical(plan: &Plan) -> String {
     let mut bytes = Vec::new();
     // Writing to memory cannot fail.
@@ -60,7 +57,6 @@ pub enum Form {
 
 impl Form {
     /// Returns the format by the file name's ending.
-    #[must_use]
     pub fn of_name(name: &[u8]) -> Option<Self> {
         match name {
             [.., _, b'.', b'j', b's', b'o', b'n'] => Some(Form::Json),
@@ -70,7 +66,6 @@ impl Form {
     }
 
     /// Returns the text of the whole file.
-    #[must_use]
     pub fn write(self, plan: &Plan) -> String {
         match self {
             Form::Json => to_json_pretty(plan) + "\n",

@@ -38,7 +38,6 @@ impl std::fmt::Display for Difference {
 
 /// Returns all fields in which two plans differ, without annotations, in the order of their paths'
 /// first appearance in the saved plan. Empty exactly when their digests are the same.
-#[must_use]
 pub fn drift(saved: &Plan, present: &Plan) -> Vec<Difference> {
     let mut found = Vec::new();
     differences("", Some(&value(saved)), Some(&value(present)), &mut found);

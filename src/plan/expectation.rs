@@ -41,7 +41,6 @@ pub struct Verdict {
 
 impl Verdict {
     /// Whether everything was as expected.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.differences.is_empty() && self.refused.is_none()
     }
@@ -87,13 +86,11 @@ pub struct Examiner<'c> {
 }
 
 /// Runs one test. [`Examiner`] is faster for several.
-#[must_use]
 pub fn evaluate(contract: &Contract, expect: &Expect) -> Verdict {
     Examiner::new(contract).evaluate(expect)
 }
 
 /// Makes the request of a test: mode `contract`, no waivers, no choice of checks.
-#[must_use]
 pub fn request(expect: &Expect) -> Request {
     Request {
         role: expect.role.clone(),
@@ -108,7 +105,6 @@ pub fn request(expect: &Expect) -> Request {
 
 impl<'c> Examiner<'c> {
     /// Builds the data that all tests share.
-    #[must_use]
     pub fn new(contract: &'c Contract) -> Self {
         Self {
             contract,
@@ -120,7 +116,6 @@ impl<'c> Examiner<'c> {
     }
 
     /// Runs one test.
-    #[must_use]
     pub fn evaluate(&self, expect: &Expect) -> Verdict {
         let (request, facts) = (request(expect), self.facts(expect));
         let role = expect.role.as_deref().unwrap_or("worker").to_owned();

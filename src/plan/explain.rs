@@ -111,7 +111,6 @@ fn stated_verb(reason: &Reason) -> String {
 }
 
 /// Formats a reason as a sentence: `whenChangedAny "src/**" (line 4) selects src/a.rs`.
-#[must_use]
 pub fn sentence(reason: &Reason, files: usize) -> String {
     let names = || reason.names.iter().map(visible).collect::<Vec<_>>();
     let line = |line| format!(" ({})", place(reason.file.as_deref(), line));
@@ -164,7 +163,6 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
 }
 
 /// Formats a line of the contract, or of a file that it imports: `line 4`, `contracts/web.vplan:4`.
-#[must_use]
 pub fn place(file: Option<&str>, line: usize) -> String {
     match file {
         Some(file) => format!("{}:{line}", visible(file)),

@@ -98,7 +98,6 @@ pub struct Facts(pub BTreeMap<Question, FactAnswer>);
 
 impl Facts {
     /// Returns the answer to a question, if there is one.
-    #[must_use]
     pub fn get(&self, question: &Question) -> Option<&FactAnswer> {
         self.0.get(question)
     }
@@ -115,7 +114,6 @@ impl Facts {
     }
 
     /// Whether a makefile's list has a pattern that matches a name.
-    #[must_use]
     pub fn has_pattern(&self, question: &Question, name: &[u8]) -> bool {
         let makes = matches!(
             question,
@@ -132,7 +130,6 @@ impl Facts {
 
     /// Whether a list contains a name: yes, no, or unknown (also without an answer, and when only a
     /// pattern rule may make it).
-    #[must_use]
     pub fn holds(&self, question: &Question, name: &[u8]) -> Certainty {
         match self.get(question) {
             Some(FactAnswer::List(list)) if list.iter().any(|w| w.as_bytes() == name) => {
@@ -183,7 +180,6 @@ const LITERAL: &[u8] = b"./";
 
 impl Question {
     /// Makes the question that a condition asks.
-    #[must_use]
     pub fn exists(sought: &Sought) -> Self {
         match sought {
             Sought::Path(path) => Question::Exists(path.clone()),
@@ -204,7 +200,6 @@ impl Question {
     ];
 
     /// Returns the question as a plan writes it: `exists:Cargo.toml`, `exists:*.lock`.
-    #[must_use]
     pub fn to_word(&self) -> Word {
         let (prefix, path) = match self {
             Question::MissingChanged => return Word::from("missing-changed"),
@@ -232,7 +227,6 @@ impl Question {
     }
 
     /// Parses the text of [`Question::to_word`].
-    #[must_use]
     pub fn from_word(word: &Word) -> Option<Self> {
         let bytes = word.as_bytes();
         if bytes == b"missing-changed" {

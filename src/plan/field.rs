@@ -147,7 +147,6 @@ fields_of_settings! {
 
 impl Step {
     /// Returns what it has of a setting; nothing of one that is not a value of the table.
-    #[must_use]
     pub fn held(&self, row: Row) -> FieldValue<'_> {
         self.field(row).map_or(FieldValue::Nothing, Field::held)
     }
@@ -165,7 +164,6 @@ impl Step {
     }
 
     /// Returns a step of which only is known what a check says of the files that it may change.
-    #[must_use]
     pub fn changing(check: &Check) -> Self {
         let mut step = Self {
             env: check.env.clone(),

@@ -13,7 +13,6 @@ use vplan_check::Kind;
 use vplan_contract::{Body, Check, Contract};
 
 /// Returns the command that mends a check, if there is one.
-#[must_use]
 pub fn fix(check: &Check) -> Option<&Command> {
     match check.settings.get(&Row::Fix) {
         Some(Value::Command(command)) => Some(command),
@@ -22,7 +21,6 @@ pub fn fix(check: &Check) -> Option<&Command> {
 }
 
 /// Returns the contract in which these checks, of those that have a fix, do what mends them.
-#[must_use]
 pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract {
     let mut fixes = contract.clone();
     for check in fixes.checks.iter_mut() {
@@ -42,7 +40,6 @@ pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract 
 }
 
 /// Leaves only the fixes of these checks in the plan of such a contract.
-#[must_use]
 pub fn plan_of_fixes(mut plan: Plan, ids: &BTreeSet<&str>) -> Plan {
     let wanted = |s: &Step| s.origin == Origin::Contract && ids.contains(s.check());
     plan.steps.retain(wanted);
@@ -50,7 +47,6 @@ pub fn plan_of_fixes(mut plan: Plan, ids: &BTreeSet<&str>) -> Plan {
 }
 
 /// Returns a step of such a plan with nothing but what starts its command.
-#[must_use]
 pub fn bare_step(step: &Step) -> Step {
     let step = step.clone();
     Step {
@@ -72,7 +68,6 @@ pub fn bare_step(step: &Step) -> Step {
 
 /// Whether the fix of a check, of which this is a step in the plan, may change a file: the check may
 /// write it, or the conditions around one place of the check select it, all of them.
-#[must_use]
 pub fn may_change(contract: &Contract, step: &Step, path: &RepoPath) -> bool {
     step.may_write(path)
         || contract.check(step.check()).is_some_and(|check| {

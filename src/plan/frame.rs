@@ -242,7 +242,6 @@ fn selector_text(selector: &Selector) -> String {
 }
 
 /// Returns the substitute for a contract where there is none: the built-in roles, and nothing else.
-#[must_use]
 pub fn without_contract() -> Contract {
     let role = |role: &&str| ((*role).to_owned(), Role::default());
     Contract {

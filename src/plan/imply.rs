@@ -10,7 +10,6 @@ use vplan_contract::Test;
 const STEPS: u32 = 512;
 
 /// Whether `b` holds for every request for which `a` holds.
-#[must_use]
 pub fn implies(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
     match (a, b) {
@@ -40,7 +39,6 @@ pub fn implies(a: &Test, b: &Test) -> bool {
 
 /// Whether no change makes both hold. (`whenExists` and `whenAbsent` of one path both hold where
 /// existence is not known.) With itself: whether it never holds.
-#[must_use]
 pub fn contradicts(a: &Test, b: &Test) -> bool {
     let steps = &mut Steps(STEPS);
     match (a, b) {

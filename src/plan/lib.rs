@@ -119,7 +119,6 @@ pub struct Plan {
 impl Plan {
     /// Makes a plan of these steps, made from no contract and no request: they run one after the
     /// other, up to the first that fails, and are not repaired. It has no digest.
-    #[must_use]
     pub fn of_steps(steps: Vec<Step>) -> Self {
         Self {
             caveats: Vec::new(),
@@ -145,7 +144,6 @@ impl Plan {
     }
 
     /// Returns a step; an index of another plan is a bug.
-    #[must_use]
     #[track_caller]
     pub fn step(&self, index: StepIndex) -> &Step {
         at(&self.steps, index)
@@ -157,14 +155,12 @@ impl Plan {
     }
 
     /// Returns the index of the step with an id.
-    #[must_use]
     pub fn find(&self, id: &str) -> Option<StepIndex> {
         let position = self.steps.iter().position(|step| step.id == id);
         position.map(StepIndex::new)
     }
 
     /// Returns the indices of all steps, by id.
-    #[must_use]
     pub fn positions(&self) -> BTreeMap<&str, StepIndex> {
         self.numbered_steps()
             .map(|(index, step)| (step.id.as_str(), index))
@@ -213,7 +209,6 @@ pub struct Note {
 
 impl Note {
     /// Returns a note without a path.
-    #[must_use]
     pub fn new(kind: &str, message: String) -> Self {
         Self {
             kind: kind.to_owned(),
@@ -438,13 +433,11 @@ impl Step {
     }
 
     /// Whether it may change files of the tree.
-    #[must_use]
     pub fn is_writer(&self) -> bool {
         self.writes.is_some()
     }
 
     /// Whether an end with an exit code, or with none, may be a pass.
-    #[must_use]
     pub fn accepts(&self, exit: Option<i32>) -> bool {
         exit.is_some_and(|exit| match self.exit.as_slice() {
             [] => exit == 0,
@@ -453,20 +446,17 @@ impl Step {
     }
 
     /// Whether it may change this file of the tree, beyond what it produces, cleans and reports in.
-    #[must_use]
     pub fn may_write(&self, path: &RepoPath) -> bool {
         self.writes.as_ref().is_some_and(|w| w.selects(path))
     }
 
     /// Returns the selections of all that it may make, change and remove.
-    #[must_use]
     pub fn may_change(&self) -> Vec<Selection> {
         let products = self.products().cloned().collect();
         self.writes.iter().cloned().chain([products]).collect()
     }
 
     /// Returns the globs of all that it may make, change and remove.
-    #[must_use]
     pub fn written_globs(&self) -> Vec<&Glob> {
         let written = self.writes.iter().flat_map(Selection::positive_globs);
         written.chain(self.products()).collect()
@@ -474,7 +464,6 @@ impl Step {
 
     /// Whether it depends on its `inputs` alone where these guarantees hold: it can read nothing else, and
     /// finds nothing that an earlier run left.
-    #[must_use]
     pub fn is_held_to_inputs(&self, reached: &[Guarantee]) -> bool {
         self.inputs.is_some()
             && reached.contains(&Guarantee::DeclaredReads)
@@ -482,13 +471,11 @@ impl Step {
     }
 
     /// Whether it starts the command of its check, which can be confined.
-    #[must_use]
     pub fn starts_command(&self) -> bool {
         known_by(Row::Sandbox).contains(&self.kind)
     }
 
     /// Returns what it requests of its environment.
-    #[must_use]
     pub fn environment_request(&self) -> EnvironmentRequest<'_> {
         EnvironmentRequest {
             pass_env: &self.pass_env,
@@ -498,7 +485,6 @@ impl Step {
     }
 
     /// Returns what it may read outside of the repository.
-    #[must_use]
     pub fn outside_request(&self) -> OutsideRequest<'_> {
         OutsideRequest {
             program: self.argv.as_deref().and_then(<[_]>::first),
@@ -508,7 +494,6 @@ impl Step {
     }
 
     /// Returns how it is confined.
-    #[must_use]
     pub fn confinement(&self) -> Confinement {
         Confinement {
             level: self.sandbox,
@@ -527,19 +512,16 @@ impl Step {
     }
 
     /// Returns the machine that a server is asked for to execute it, if it names one.
-    #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
         self.on.as_ref().and_then(On::machine)
     }
 
     /// Whether its pass verifies something: it is blocking and no `setup`.
-    #[must_use]
     pub fn is_effective(&self) -> bool {
         !self.setup && self.severity == Severity::Blocking
     }
 
     /// Whether it is a test, for the contract or for a caller that states this verb of its command.
-    #[must_use]
     pub fn is_test(&self) -> bool {
         let test = Kind::Test.verb();
         let is_stated = |reason: &Reason| {
@@ -550,7 +532,6 @@ impl Step {
     }
 
     /// Returns the format of its output, where that is not left to a guess.
-    #[must_use]
     pub fn explicit_format(&self) -> Option<&Open<FormatName>> {
         let guessed = Open::Known(FormatName::Auto);
         self.format.as_ref().filter(|format| **format != guessed)
@@ -563,7 +544,6 @@ impl Step {
     }
 
     /// Returns the name that `--only`, `needs` and people use: the check's name, also for a batch.
-    #[must_use]
     pub fn check(&self) -> &str {
         self.batch_of.as_deref().unwrap_or(&self.id)
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use vplan_check::verb::split;
 
 /// Returns the commands of the request that are neither in the plan nor replaced by others.
-#[must_use]
 pub fn lost_commands(plan: &Plan) -> Vec<&str> {
     let explicit = plan.request.explicit.iter();
     let mut requested: BTreeSet<&str> = explicit.map(|text| split(text).1).collect();

@@ -20,7 +20,6 @@ const ABOUT_CHANGES: &[&str] = &[
 ];
 
 /// Returns the caveats that follow from the request and its contract.
-#[must_use]
 pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
     let request = &plan.request;
     if request.mode == Mode::Off {
@@ -45,7 +44,6 @@ pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
 
 /// Whether a plan verifies less than its contract asks for, although each check was left out for a
 /// reason: named checks only, or none.
-#[must_use]
 pub fn narrows(plan: &Plan) -> bool {
     let request = &plan.request;
     request.mode == Mode::Off
@@ -55,13 +53,11 @@ pub fn narrows(plan: &Plan) -> bool {
 
 /// Whether a plan without steps left something out: then its contract has checks, or the request
 /// brought some.
-#[must_use]
 pub fn left_something_out(plan: &Plan) -> bool {
     !plan.omitted.is_empty() || !plan.rewrites.is_empty()
 }
 
 /// Returns why a plan has no step, on one line for people.
-#[must_use]
 pub fn why(plan: &Plan) -> String {
     let request = &plan.request;
     if request.mode == Mode::Off {

@@ -22,7 +22,6 @@ use vplan_base::index::Dense;
 pub use witness::{Why, why};
 
 /// Computes the order of the nodes.
-#[must_use]
 pub fn order(constraints: &Constraints) -> Ordered {
     let mut against_tiers = Vec::new();
     let mut graph = Graph::new(constraints.tiers.len());

@@ -67,7 +67,6 @@ struct KnownCheck {
 
 impl Question {
     /// Creates the question of a request.
-    #[must_use]
     pub fn of(contract: Option<&Contract>, request: &Request) -> Self {
         let checks = contract.iter().flat_map(|c| &c.checks).map(|check| {
             let command = match &check.body {
@@ -94,7 +93,6 @@ impl Question {
     }
 
     /// Returns the question as canonical JSON, exactly as it is sent.
-    #[must_use]
     pub fn text(&self) -> String {
         to_canonical(self)
     }

@@ -45,7 +45,6 @@ pub enum Selector {
 
 impl Selector {
     /// Whether it selects the check of this name with these tags.
-    #[must_use]
     pub fn selects(&self, id: &str, tags: &[String]) -> bool {
         match self {
             Selector::Name(name) => name == id || is_pattern(name) && matches(name, id),
@@ -209,7 +208,6 @@ impl Request {
     }
     /// Returns the request with nothing left out: without names, `--only` and `--skip`, and not
     /// switched off.
-    #[must_use]
     pub fn whole(&self) -> Self {
         Self {
             mode: match self.mode {

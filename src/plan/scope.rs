@@ -29,7 +29,6 @@ pub enum List {
 
 /// Returns the changes outside the scope from the notes of a plan: the named ones with the list
 /// that each violates, and the total number.
-#[must_use]
 pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
     let of_scope = notes.iter().filter(|n| n.kind == OUTSIDE);
     let (mut named, mut rest) = (Vec::new(), 0_u64);
@@ -50,7 +49,6 @@ pub fn named_outside(notes: &[Note]) -> (Vec<(&RepoPath, List)>, u64) {
 
 /// Makes one note for each of the first [`SHOWN`] changes outside, in byte order, and one that
 /// counts the rest.
-#[must_use]
 pub fn outside(scope: &Scope, changes: &ChangeSet) -> Vec<Note> {
     let of_file = |path: &RepoPath, why: &str| Note {
         path: Some(path.clone()),

@@ -69,7 +69,6 @@ impl std::fmt::Display for Shard {
 /// Every step that verifies something is in at least one share. With each step go those that it
 /// needs, the steps that produce what it requires, all `setup` steps, and the `always` steps that
 /// follow one of them (a cleanup belongs where the mess is).
-#[must_use]
 pub fn share(plan: &Plan, shard: Shard, division: Option<&Division>) -> Share {
     let mut dealing = Dealing::new(plan);
     let own = shard.position();
@@ -84,7 +83,6 @@ pub fn share(plan: &Plan, shard: Shard, division: Option<&Division>) -> Share {
 }
 
 /// Returns the ids of the steps that are in at least one of these shards, in plan order.
-#[must_use]
 pub fn shares_of<'p>(
     plan: &'p Plan,
     shards: &[Shard],

@@ -212,7 +212,6 @@ fn with_argv(step: Step, argv: Vec<Word>) -> Step {
 }
 
 /// Creates a step with only its kind and origin set.
-#[must_use]
 pub fn empty(kind: Kind, origin: Origin) -> Step {
     Step {
         kind,

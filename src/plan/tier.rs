@@ -8,7 +8,6 @@ use vplan_contract::{self as contract, RiskIndex};
 
 /// Returns the reached tiers, ascending, and a remark for each trigger that was lowered. `pulled`:
 /// whether a changed file pulled each trigger.
-#[must_use]
 pub fn reach(
     risks: &[contract::Risk],
     pulled: &Dense<RiskIndex, bool>,

@@ -10,7 +10,6 @@ pub use vplan_plan::bare::{bare_plan, plan_of_words, step};
 use vplan_plan::{Coverage, Refusal, Step};
 
 /// Makes a failure with a code from the caller: `--failed N --code CODE`, N from 1.
-#[must_use]
 pub fn reported_failure(number: usize, code: FailureCode) -> Failure {
     Failure {
         step: format!("command-{number}"),
@@ -67,7 +66,6 @@ pub struct NextStep {
 
 /// Turns the outcome into an answer for a caller with a list of commands. `Answer::Refused` is exit
 /// 44.
-#[must_use]
 pub fn answer(recovery: Recovery, failures: &[Failure]) -> RecoverAnswer {
     let refused = match recovery {
         Recovery::Rewritten { plan, rewrite } => {

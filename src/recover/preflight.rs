@@ -24,7 +24,6 @@ const IMPLICIT: &[&str] = &[
 /// applies rules until none applies. The answers to [`preflight_questions`] must be among `facts`;
 /// those that the repair depended on are recorded in the plan. A step whose repair is refused stays
 /// unchanged.
-#[must_use]
 pub fn preflight(plan: Plan, facts: &Facts) -> Plan {
     let mut consulted = BTreeSet::new();
     let repaired = apply(plan, facts, &mut consulted);
@@ -75,7 +74,6 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
 }
 
 /// Returns the failures that [`preflight()`] foresees, in plan order, before any repair.
-#[must_use]
 pub fn foreseen(plan: &Plan, facts: &Facts) -> Vec<Failure> {
     failures(plan, facts, &mut BTreeSet::new())
 }
@@ -116,7 +114,6 @@ fn recorded(mut plan: Plan, facts: &Facts, consulted: &BTreeSet<Question>) -> Pl
 /// conjunctions will be split into are among them. The declarations of a makefile or package.json
 /// come first; only if a name is missing, the facts that decide about its step are added, because
 /// they need git. So a plan without errors only costs reading a makefile or a package.json.
-#[must_use]
 pub fn preflight_questions(plan: &Plan, facts: &Facts) -> BTreeSet<Question> {
     let of = |step: &Step| needed_of(step, facts);
     let mut needed: BTreeSet<Question> = plan.steps.iter().flat_map(of).collect();

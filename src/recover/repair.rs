@@ -28,7 +28,6 @@ pub enum Recovery {
 /// Applies the first applicable rule to the failures, once; the caller repeats it until none
 /// applies. The result depends on the set of failures, not on their order. Failures of steps
 /// outside of the plan are ignored.
-#[must_use]
 pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let positions = plan.positions();
     let index = |failure: &Failure| positions.get(failure.step.as_str()).copied();

@@ -9,7 +9,6 @@ use vplan_base::command::{Link, Unsupported};
 use vplan_plan::{Plan, Rewrite, Step, digest};
 
 /// Returns the plan after the change, sealed if the plan before was, and the trace of the rewrite.
-#[must_use]
 pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (Plan, Rewrite) {
     let mut rewrite = Rewrite {
         coverage: rule.coverage,
@@ -64,7 +63,6 @@ pub struct Measure {
 }
 
 /// Measures a plan.
-#[must_use]
 pub fn measure(plan: &Plan) -> Measure {
     let unsupported = plan.steps.iter().filter_map(|s| s.unsupported.as_ref());
     Measure {

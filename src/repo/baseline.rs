@@ -27,7 +27,6 @@ pub struct Surveyed {
 }
 
 /// Returns the path of the baseline next to a contract: `verify.vplan` has `verify.baseline.kdl`.
-#[must_use]
 pub fn path_for(contract: &RepoPath) -> RepoPath {
     contract.with_ending(b".baseline.kdl")
 }

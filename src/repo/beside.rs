@@ -42,7 +42,6 @@ pub struct FileBeside<T> {
 
 impl<T: Default> FileBeside<T> {
     /// Whether there are errors in it.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.diagnostics
             .iter()
@@ -50,7 +49,6 @@ impl<T: Default> FileBeside<T> {
     }
 
     /// Returns its content, if the file exists.
-    #[must_use]
     pub fn present(self) -> Option<T> {
         self.text.map(|_| self.content)
     }
@@ -105,7 +103,6 @@ pub enum BesideError {
 
 impl BesideError {
     /// Returns its stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unreadable { what, .. } => match what {
@@ -122,7 +119,6 @@ impl BesideError {
     }
 
     /// Returns the help for the message, if there is any.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable { what, .. } => {

@@ -62,7 +62,6 @@ pub struct Shelf<'s> {
 impl Shelf<'_> {
     /// Reads the tests in the files `*.test.vplan` in the contract's directory, without those of
     /// other contracts.
-    #[must_use]
     pub fn read_next_to(&self, sources: &mut Sources) -> Cases {
         let dir = self.path.join(b"..").unwrap_or_else(|_| RepoPath::root());
         // A directory that cannot be listed held the contract a moment ago.

@@ -39,7 +39,6 @@ impl Tree<'_> {
     }
 
     /// Returns the paths that vplan itself writes inside the repository.
-    #[must_use]
     pub fn own_paths(&self) -> Vec<RepoPath> {
         let own = self.own.iter();
         own.filter_map(|path| self.below(path)).collect()
@@ -89,7 +88,6 @@ const MOST_OF_ALL: u64 = 64 << 20;
 
 /// Digests the content of files, to recognise one under another name. The digest of a file that is
 /// missing, empty or large is an empty text.
-#[must_use]
 pub fn in_short<'p>(
     root: &Path,
     paths: impl IntoIterator<Item = &'p RepoPath>,

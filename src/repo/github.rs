@@ -17,7 +17,6 @@ pub struct Job {
 
 impl Job {
     /// Reads the environment.
-    #[must_use]
     pub fn look() -> Self {
         let path = |name: &str| {
             std::env::var_os(name)
@@ -33,7 +32,6 @@ impl Job {
 
     /// Returns the path from the workspace to a repository in it; empty when it is the workspace,
     /// or elsewhere.
-    #[must_use]
     pub fn way_to(&self, root: &Path) -> PathBuf {
         let workspace = self
             .workspace

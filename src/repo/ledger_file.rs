@@ -52,7 +52,6 @@ pub enum LedgerError {
 
 impl LedgerError {
     /// Returns its stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             LedgerError::Unusable {
@@ -69,7 +68,6 @@ impl LedgerError {
     }
 
     /// Returns the help for the message.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             LedgerError::Unusable {
@@ -98,7 +96,6 @@ pub struct LedgerFile {
 
 impl LedgerFile {
     /// Makes the ledger of a state directory. Nothing is read yet.
-    #[must_use]
     pub fn new(place: StateDir) -> Self {
         Self { place }
     }

@@ -42,33 +42,28 @@ pub struct Site {
 
 impl Site {
     /// Whether the root is a checkout of staged files.
-    #[must_use]
     pub fn is_checkout(&self) -> bool {
         self.root != self.home
     }
 
     /// Whether a change of the repository may replace the file at a path. Applies to a checkout of
     /// staged files, too.
-    #[must_use]
     pub fn may_hold(&self, path: &Path) -> bool {
         may_lead_into(path, &self.root) || may_lead_into(path, &self.home)
     }
 
     /// Returns git, if it can be called.
-    #[must_use]
     pub fn usable_git(&self) -> Option<&Git> {
         self.git.as_ref().ok().filter(|git| git.available().is_ok())
     }
 
     /// Uses another file as git's index.
-    #[must_use]
     pub fn with_index(self, file: &Path) -> Self {
         let git = self.git.map(|git| git.with_index(file));
         Self { git, ..self }
     }
 
     /// Uses the index of the commit that git is making, if it is making one.
-    #[must_use]
     pub fn at_index(self) -> Self {
         let git = self.git.map(|git| git.with_index_of(&git::environment));
         Self { git, ..self }
@@ -144,7 +139,6 @@ pub enum LoadError {
 
 impl LoadError {
     /// Returns its stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             LoadError::Directory { .. } => "vplan::load::directory",
@@ -159,7 +153,6 @@ impl LoadError {
     }
 
     /// Returns the help for the message, if there is any.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
             LoadError::Missing(_, others) if !others.is_empty() => {

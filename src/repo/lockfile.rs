@@ -17,14 +17,12 @@ pub type LockFile = FileBeside<Lock>;
 
 impl LockFile {
     /// Whether a newer vplan wrote it, so that this one must not replace it.
-    #[must_use]
     pub fn is_newer(&self) -> bool {
         self.diagnostics.iter().any(|d| d.code == NEWER)
     }
 }
 
 /// Returns the path of the lock next to a contract: `verify.vplan` has `verify.lock.kdl`.
-#[must_use]
 pub fn path_for(contract: &RepoPath) -> RepoPath {
     contract.with_ending(b".lock.kdl")
 }

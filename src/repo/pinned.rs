@@ -101,7 +101,6 @@ pub struct PinnedImports<'a> {
 
 impl<'a> PinnedImports<'a> {
     /// Makes it without reading. `path`: the lock; `revision`: its source, if not the work tree.
-    #[must_use]
     pub fn new(
         site: &'a Site,
         path: RepoPath,
@@ -158,7 +157,6 @@ impl<'a> PinnedImports<'a> {
     }
 
     /// Returns the lock, if it was read.
-    #[must_use]
     pub fn into_found(self) -> Option<Result<LockFile, BesideError>> {
         self.found
     }

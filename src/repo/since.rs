@@ -45,7 +45,6 @@ impl Since<'_> {
     /// Whether files are unchanged; a file that is in neither counts as unchanged. `None` if only
     /// git could tell and `may_ask` does not allow a call. If a file cannot be compared, it counts
     /// as changed.
-    #[must_use]
     pub fn is_same(&self, paths: &[RepoPath], may_ask: bool) -> Option<bool> {
         let Ok(beneath) = Beneath::open(self.root) else {
             return Some(false);

@@ -63,7 +63,6 @@ pub struct Survey {
 }
 
 /// Compares a contract with itself and with the repository; unless `pure`, also with this machine.
-#[must_use]
 pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -> Survey {
     let mut sink = Diagnostics::default();
     let mut notes = Vec::new();

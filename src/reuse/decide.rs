@@ -73,7 +73,6 @@ pub enum Why {
 
 impl Why {
     /// Returns the difference from its last cached pass, if that is the reason.
-    #[must_use]
     pub fn difference(&self) -> Option<Difference> {
         let file = |path: &RepoPath| Difference::file(FileChange::Changed, path.as_bytes());
         match self {

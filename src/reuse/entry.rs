@@ -49,7 +49,6 @@ pub struct Product {
 
 impl KeptPass {
     /// Creates the entry of a pass.
-    #[must_use]
     pub fn new(parts: Parts, products: Vec<Product>, pass: EarlierPass) -> Self {
         Self {
             counterpart: None,
@@ -64,7 +63,6 @@ impl KeptPass {
     }
 
     /// Returns the same pass, cached for the state that it left. Each names the other.
-    #[must_use]
     pub fn left(&mut self, parts: Parts) -> Self {
         let key = parts.key();
         self.counterpart = Some(key.clone());
@@ -78,7 +76,6 @@ impl KeptPass {
 
     /// Returns the file's bytes: the digest on a separate line, then the canonical form and a line
     /// feed.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = to_canonical(self);
         format!("{}\n{body}\n", Digest::of(body.as_bytes())).into_bytes()
@@ -86,7 +83,6 @@ impl KeptPass {
 
     /// Reads the entry of a key; `None` if it is damaged, or of another key or version. Never
     /// panics.
-    #[must_use]
     pub fn decode(key: &Digest, bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let (digest, body) = text.strip_suffix('\n')?.split_once('\n')?;

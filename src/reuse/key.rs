@@ -33,7 +33,6 @@ pub struct Print {
 
 impl Print {
     /// Returns one digest of everything.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         FileSet::of([(&RepoPath::root(), self)]).digest
     }
@@ -54,7 +53,6 @@ pub struct FileSet {
 
 impl FileSet {
     /// Computes the set's digest.
-    #[must_use]
     pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
         // Room for some files: most sets that are digested have one.
         let (mut hasher, mut count) = (BufWriter::with_capacity(512, Hasher::default()), 0);
@@ -132,14 +130,12 @@ pub struct Parts {
 
 impl Parts {
     /// Returns the key: the digest of all parts.
-    #[must_use]
     pub fn key(&self) -> Digest {
         Digest::of_value(self)
     }
 
     /// Lists the differences from an earlier pass: first those of the contract, then `files`, then
     /// those of the environment. Names, no values.
-    #[must_use]
     pub fn differences(&self, earlier: &Parts, files: Vec<Difference>) -> Vec<Difference> {
         let mut list = Vec::new();
         let unnamed = |differs: bool, kind| differs.then(|| Difference::unnamed(kind));
@@ -207,7 +203,6 @@ fn differing<'n>(now: &'n [(Word, Digest)], then: &'n [(Word, Digest)]) -> BTree
 /// plan, its position, the effect of its end on others, what it waits for (that is
 /// [`Parts::predecessors`]), and further tries, since only a pass at the first try is cached.
 /// Everything else counts, including the time limit.
-#[must_use]
 pub fn settings(step: &Step) -> Digest {
     let mut deciding = Step {
         after: Vec::new(),
@@ -242,7 +237,6 @@ type Predecessors = Dense<StepIndex, Vec<StepIndex>>;
 
 impl Order {
     /// Computes the order of a plan.
-    #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let positions = plan.positions();
         let direct = |(own, s): (StepIndex, &Step)| {
@@ -257,20 +251,17 @@ impl Order {
     }
 
     /// Returns all steps that must end before a step, directly or not, ascending.
-    #[must_use]
     pub fn before(&self, step: StepIndex) -> BTreeSet<StepIndex> {
         all_before(&self.direct, step)
     }
 
     /// Like [`Order::before`], without steps that only prepare: their outputs are inputs like any
     /// other.
-    #[must_use]
     pub fn bound_before(&self, step: StepIndex) -> BTreeSet<StepIndex> {
         all_before(&self.bound, step)
     }
 
     /// Returns the digest for [`Parts::predecessors`].
-    #[must_use]
     pub fn settings_before(&self, step: StepIndex) -> Digest {
         let before = self.before(step).into_iter();
         let mut list: Vec<&Digest> = before.map(|i| &self.settings[i]).collect();
@@ -284,7 +275,6 @@ impl Order {
     }
 
     /// Returns the digest for [`Parts::settings`].
-    #[must_use]
     pub fn settings(&self, step: StepIndex) -> &Digest {
         &self.settings[step]
     }
@@ -303,7 +293,6 @@ fn all_before(direct: &Predecessors, step: StepIndex) -> BTreeSet<StepIndex> {
 /// `inputs`, and `requires`, which names artifacts that it reads. Empty without `inputs`. Files of
 /// `unchanged` count too, but are scanned separately, without files that git ignores. Only a step
 /// that is confined to its declared files may read those, and the folders of its `tool-path`.
-#[must_use]
 pub fn depends_on(step: &Step) -> Vec<Selection> {
     let Some(inputs) = step.inputs.clone() else {
         return Vec::new();
@@ -327,7 +316,6 @@ fn tool_globs(step: &Step) -> Vec<Glob> {
 }
 
 /// Returns the selection of all these globs.
-#[must_use]
 pub fn all_of(globs: &[Glob]) -> Selection {
     globs.iter().cloned().collect()
 }

@@ -32,7 +32,6 @@ pub struct Listing {
 impl Listing {
     /// Makes the list of the present files, none of which is known as written by a pass. Each path
     /// is given once.
-    #[must_use]
     pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
         let listed = |(path, print)| (path, ListedFile { own: false, print });
         let mut files: Vec<_> = files.into_iter().map(listed).collect();
@@ -48,7 +47,6 @@ impl Listing {
 
     /// Marks the files that passes of the step wrote: those that this pass touched, and those that
     /// an earlier pass wrote (`then`), if they are unchanged.
-    #[must_use]
     pub fn with_output(mut self, touched: &[TouchedFile], then: Option<&Listing>) -> Self {
         let mut then = then.into_iter().flat_map(|then| &then.files).peekable();
         for (path, file) in &mut self.files {
@@ -66,7 +64,6 @@ impl Listing {
     }
 
     /// Whether passes of the step wrote this file, and left it like this.
-    #[must_use]
     pub(crate) fn has_left(&self, path: &RepoPath, print: &Print) -> bool {
         let listed = self.place(path).and_then(|at| self.files.get(at));
         listed.is_some_and(|(_, file)| file.own && file.print == print.digest())
@@ -74,7 +71,6 @@ impl Listing {
 
     /// Returns the changes of these files since, in byte order of the paths. `now`: the same files
     /// at present.
-    #[must_use]
     pub fn changes(&self, now: &Listing) -> Vec<(RepoPath, FileChange)> {
         let (mut list, mut then) = (Vec::new(), self.files.iter().peekable());
         for (path, file) in &now.files {
@@ -94,7 +90,6 @@ impl Listing {
     }
 
     /// Returns the bytes of its file, whose name is their digest.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let each = |(path, _): &(RepoPath, ListedFile)| 8 + path.as_bytes().len() + FIXED;
         let length = MAGIC.len() + self.files.iter().map(each).sum::<usize>();
@@ -111,7 +106,6 @@ impl Listing {
     }
 
     /// Reads the list with this digest; `None` if it is damaged. Never panics.
-    #[must_use]
     pub fn decode(digest: &Digest, bytes: &[u8]) -> Option<Self> {
         if Digest::of(bytes) != *digest {
             return None;

@@ -35,7 +35,6 @@ pub fn may_be_output(
 /// Returns the first file that a pass changed and that neither it nor earlier passes had made: its
 /// result may depend on files of others. `then`: the files of the last cached pass of the same
 /// step, with the same settings.
-#[must_use]
 pub fn inherited<'t>(touched: &'t [TouchedFile], then: Option<&Listing>) -> Option<&'t RepoPath> {
     let is_own = |path: &RepoPath, before: &Print| then.is_some_and(|t| t.has_left(path, before));
     let changed = touched.iter().filter(|file| file.is_changed());

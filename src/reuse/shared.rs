@@ -56,7 +56,6 @@ pub struct SharedParts {
 
 impl SharedParts {
     /// Returns the key: the digest of all parts.
-    #[must_use]
     pub fn key(&self) -> Digest {
         Digest::of_value(self)
     }
@@ -67,7 +66,6 @@ const EXECUTABLE: u32 = 0o755;
 const PLAIN: u32 = 0o644;
 
 /// Returns the properties of a file that are equal on every machine.
-#[must_use]
 pub fn portable(print: &Print) -> Print {
     let is_executable = print.mode & 0o100 != 0;
     Print {
@@ -78,7 +76,6 @@ pub fn portable(print: &Print) -> Print {
 
 /// Returns the digest of files that may be on any machine. `held`: that of the files of
 /// `unchanged`.
-#[must_use]
 pub fn files<'p>(
     files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>,
     held: Option<&Digest>,
@@ -136,7 +133,6 @@ pub enum Refused {
 
 impl SharedPass {
     /// Creates the record of a pass.
-    #[must_use]
     pub fn new(parts: SharedParts, products: Vec<SharedProduct>, pass: EarlierPass) -> Self {
         Self {
             key: parts.key(),
@@ -148,7 +144,6 @@ impl SharedPass {
     }
 
     /// Returns the record's bytes: the canonical form on a separate line, then the signature.
-    #[must_use]
     pub fn encode(&self, signer: &Signer) -> Vec<u8> {
         signer
             .sign(&format!("{}\n", to_canonical(self)))

@@ -48,7 +48,6 @@ impl Signer {
     }
 
     /// Returns a text, of whole lines, followed by the line of its signature.
-    #[must_use]
     pub fn sign(&self, text: &str) -> String {
         let signature = self.0.sign(text.as_bytes());
         let signature = HEX.encode(&signature.to_bytes());

@@ -15,7 +15,6 @@ pub struct TouchedFile {
 
 impl TouchedFile {
     /// Whether it has another content, or other permissions, than before.
-    #[must_use]
     pub fn is_changed(&self) -> bool {
         self.before != self.after
     }

@@ -21,7 +21,6 @@ pub struct CarryOver {
 /// among those that stay. A change of order also invalidates the steps before it: a cleanup that
 /// now comes later has already removed what a step before it made, and no plan says for certain
 /// which one. Linters, `file` checks and judges make nothing, so theirs stays.
-#[must_use]
 pub fn carry_over(before: &Plan, after: &Plan, records: Vec<StepRecord>) -> CarryOver {
     let old = before.positions();
     let places: Vec<Option<(StepIndex, bool)>> = after

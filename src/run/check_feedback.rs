@@ -7,7 +7,6 @@ use vplan_plan::Plan;
 
 /// Makes the feedback about one check of a run that is over, also about one that fails only as a
 /// warning. `None` where it did not fail. `plan`: that of the run, for the advice.
-#[must_use]
 pub fn about(report: &Report, plan: Option<&Plan>, id: &str) -> Option<Feedback> {
     let record = report.steps.iter().find(|r| r.id == id && is_failing(r))?;
     let step = plan.and_then(|plan| plan.steps.iter().find(|step| step.id == id));

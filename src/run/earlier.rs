@@ -34,7 +34,6 @@ pub struct Passes(pub Vec<Pass>);
 impl Pass {
     /// Creates the entry of a step that passed. `below` returns whether a program is below the
     /// repository.
-    #[must_use]
     pub fn of(
         step: &Step,
         record: &StepRecord,
@@ -87,7 +86,6 @@ impl Passes {
     /// Returns the caveats on a pass. It is compared with the newest pass of the same command on
     /// the base or later, and with the one at the base; programs, where there is none, with the
     /// newest of all. `is_later` is called only where a caveat depends on it.
-    #[must_use]
     pub fn compare(
         &self,
         pass: &Pass,

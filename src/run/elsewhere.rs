@@ -27,7 +27,6 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     /// Makes the beginning.
-    #[must_use]
     pub fn new(sent: Dense<StepIndex, bool>, most: usize, fall_back: bool) -> Self {
         Self {
             sent,
@@ -38,7 +37,6 @@ impl Elsewhere {
     }
 
     /// Whether nothing is sent any more.
-    #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.unanswered >= MOST_UNANSWERED
     }

@@ -38,7 +38,6 @@ pub struct EndedRun {
 
 impl EndedRun {
     /// Whether a check failed in it, by its verdict.
-    #[must_use]
     pub fn failed(&self) -> bool {
         matches!(
             self.verdict,
@@ -158,7 +157,6 @@ pub fn verifies(
 
 /// Returns the blocking checks of `wanted` that failed in a run with a valid record: evidence
 /// against the present tree, if it was the same.
-#[must_use]
 pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
     let other = missing(wanted, recorded.plan);
     let has_failed = |step: &Step| {

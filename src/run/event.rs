@@ -53,7 +53,6 @@ pub enum Event {
 
 impl Event {
     /// Returns the time of the event.
-    #[must_use]
     pub fn at(&self) -> u64 {
         match self {
             Event::Finished { at, .. }
@@ -78,7 +77,6 @@ vplan_base::vocabulary! {
 
 impl Interrupt {
     /// Returns the exit code of what it has ended.
-    #[must_use]
     pub fn exit(self) -> Exit {
         match self {
             Self::Int => Exit::Interrupted,

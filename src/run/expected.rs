@@ -15,7 +15,6 @@ pub struct ExpectedTimes {
 
 impl ExpectedTimes {
     /// Makes it for steps, by id and command; nothing is known of them yet.
-    #[must_use]
     pub fn new(steps: impl IntoIterator<Item = (String, String)>) -> Self {
         let times = steps.into_iter().map(|step| (step, Vec::new())).collect();
         Self { times }
@@ -36,13 +35,11 @@ impl ExpectedTimes {
     }
 
     /// Whether further runs would add nothing.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.times.values().all(|times| times.len() >= PASSES)
     }
 
     /// Returns the time that half of a step's latest passes did not exceed, in milliseconds.
-    #[must_use]
     pub fn of(&self, id: &str, command: &str) -> Option<u64> {
         let mut times = self
             .times

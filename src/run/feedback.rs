@@ -44,7 +44,6 @@ pub struct Round<'a> {
 
 impl Feedback {
     /// The first failure as a failing check; without an id where no check is to blame.
-    #[must_use]
     pub fn first(&self) -> FailedCheck {
         FailedCheck {
             command: self.failed_command.clone(),
@@ -96,7 +95,6 @@ impl Feedback {
     }
 
     /// What is said of a failing check.
-    #[must_use]
     pub fn of(&self, id: &str) -> Option<FailedCheck> {
         if self.step_id == id && !id.is_empty() {
             return Some(self.first());
@@ -145,7 +143,6 @@ impl Feedback {
 
 /// Makes the feedback for a run: of changes outside the contract's scope, or else of its blocking
 /// failures. `None` when nothing failed.
-#[must_use]
 pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
     let changed = plan.request.changed.files();
     let common = Feedback {
@@ -201,7 +198,6 @@ pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Optio
 }
 
 /// Whether a step has no pass for a reason of its own.
-#[must_use]
 pub fn is_failing(record: &StepRecord) -> bool {
     record.status.is_failure() || is_gap(record)
 }

@@ -75,7 +75,6 @@ impl Aspect {
 }
 
 /// Examines a report. `plan`: the one that was executed last, as recorded. `journal`: its replay.
-#[must_use]
 pub fn examine(report: &Report, plan: Option<&Plan>, journal: Option<&ReplayedRun>) -> Vec<Aspect> {
     let mut found = Vec::new();
     match plan {

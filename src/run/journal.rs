@@ -263,7 +263,6 @@ pub enum StepState {
 
 impl ReplayedRun {
     /// Whether the run is known to have passed.
-    #[must_use]
     pub fn is_pass(&self) -> bool {
         matches!(self.end, End::Finished { verdict, .. } if verdict.is_pass())
     }
@@ -272,7 +271,6 @@ impl ReplayedRun {
 /// Returns the lines of a journal, as far as it is valid: complete lines in which the numbers have
 /// no gap, time does not go back, the first line begins the run, and nothing follows its end.
 /// Total: any bytes have a result.
-#[must_use]
 pub fn lines(bytes: &[u8]) -> Lines<'_> {
     Lines {
         rest: bytes,
@@ -293,7 +291,6 @@ pub struct Lines<'a> {
 impl Lines<'_> {
     /// Returns the length of the lines so far in bytes; once there is no next line, the length of
     /// the journal's valid prefix.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -334,7 +331,6 @@ impl Iterator for Lines<'_> {
 }
 
 /// Replays a journal: the state after its valid lines ([`lines`]).
-#[must_use]
 pub fn replay(bytes: &[u8]) -> ReplayedRun {
     let mut replay = Replay::default();
     let mut valid = lines(bytes);

@@ -56,7 +56,6 @@ pub struct Summary {
 
 impl Summary {
     /// Summarises a run. `id`: the name of its folder. `writing`: a process holds its journal.
-    #[must_use]
     pub fn of(id: &str, run: &ReplayedRun, writing: bool) -> Self {
         let (state, coverage, exit_code, verdict) = match run.end {
             End::Finished {
@@ -94,7 +93,6 @@ impl Summary {
     }
 
     /// Returns its verdict in one word, `interrupted` or `running`.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match (self.state, self.verdict) {
             (State::Finished, Some(verdict)) => verdict.name(),
@@ -106,14 +104,12 @@ impl Summary {
 
 /// Whether a run is one in sixteen, by the last digit of its name, which is random: what costs more
 /// than a small run, and need not be done each time, is done by these.
-#[must_use]
 pub fn is_one_in_sixteen(id: &str) -> bool {
     id.ends_with('0')
 }
 
 /// Whether a name is one that vplan gives to runs: `20260102T030405.678Z-` and 32 hexadecimal
 /// digits.
-#[must_use]
 pub fn is_run_id(name: &str) -> bool {
     let Some((time, random)) = name.split_at_checked(21) else {
         return false;
@@ -127,7 +123,6 @@ pub fn is_run_id(name: &str) -> bool {
 }
 
 /// Returns when a run began, by its name: RFC 3339, UTC.
-#[must_use]
 pub fn started_at(id: &str) -> Option<String> {
     if !is_run_id(id) {
         return None;
@@ -144,7 +139,6 @@ pub fn started_at(id: &str) -> Option<String> {
 }
 
 /// Returns the short name of a run: the first digits of the random part of its name.
-#[must_use]
 pub fn short(id: &str) -> &str {
     id.get(21..29).filter(|_| is_run_id(id)).unwrap_or(id)
 }
@@ -180,7 +174,6 @@ pub enum NotFound {
 
 impl NotFound {
     /// Returns the way out.
-    #[must_use]
     pub fn help(&self) -> String {
         match self {
             NotFound::Nothing => {
@@ -262,7 +255,6 @@ pub fn find<'a>(ids: &'a [String], name: &str) -> Result<&'a str, NotFound> {
 
 /// Returns the records of a run whose report is missing, as far as its journal has them: in plan
 /// order, one a step.
-#[must_use]
 pub fn records(run: &ReplayedRun, state: State) -> Vec<StepRecord> {
     run.steps.iter().map(|step| record(step, state)).collect()
 }
@@ -416,7 +408,6 @@ impl Tally {
     }
 
     /// Returns the median time of each check that ran, by id, in milliseconds.
-    #[must_use]
     pub fn medians(self) -> BTreeMap<String, u64> {
         let median = |(id, (_, mut durations)): (String, (CheckStats, Vec<u64>))| {
             durations.sort_unstable();
@@ -426,7 +417,6 @@ impl Tally {
     }
 
     /// Returns the counts, by id in byte order.
-    #[must_use]
     pub fn checks(self) -> Vec<CheckStats> {
         let finish = |(mut stats, mut durations): (CheckStats, Vec<u64>)| {
             durations.sort_unstable();

@@ -143,7 +143,6 @@ pub struct Place {
 
 impl Place {
     /// Makes that of a step which is not executed elsewhere.
-    #[must_use]
     pub fn here(reason: String) -> Self {
         Self {
             engine: "here".to_owned(),
@@ -170,7 +169,6 @@ pub(crate) type Marked<'r, T> = Vec<(&'r T, bool)>;
 impl StepRecord {
     /// Whether this end may be reused: a plain pass of the first try that left nothing running. A pass with warnings must be shown
     /// again, and one that needed another try must be tried again.
-    #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.status == Status::Passed
             && self.tries == 1
@@ -179,7 +177,6 @@ impl StepRecord {
     }
 
     /// Creates the record of a step without evidence: it never ran, or its result does not count.
-    #[must_use]
     pub fn without_evidence(step: &Step, outcome: Outcome) -> Self {
         Self {
             command: step.command.clone(),
@@ -192,7 +189,6 @@ impl StepRecord {
     }
 
     /// Creates the record of a step whose last try has this evidence.
-    #[must_use]
     pub fn with_evidence(
         step: &Step,
         outcome: Outcome,
@@ -239,7 +235,6 @@ impl StepRecord {
     }
 
     /// Returns its outcome.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         Outcome {
             cause: self.reason,
@@ -250,7 +245,6 @@ impl StepRecord {
 
     /// Adds what its findings and failed tests are, where they decided about it, or the baseline
     /// lists some of its check.
-    #[must_use]
     pub fn identified(mut self, identities: Vec<Identity>, is_listed: bool) -> Self {
         let decided = is_listed
             || matches!(
@@ -271,7 +265,6 @@ impl StepRecord {
 
     /// Returns its findings and its failed tests, each with whether it is known: those that are not
     /// come first, otherwise in their order.
-    #[must_use]
     pub fn news_first(&self) -> (Marked<'_, Finding>, Marked<'_, FailedTest>) {
         let known = |at: usize| self.identities.get(at).is_some_and(|i| i.known);
         let findings = self.diagnostics.iter().enumerate();
@@ -285,7 +278,6 @@ impl StepRecord {
     }
 
     /// Returns how many of its findings and failed tests are known.
-    #[must_use]
     pub fn known(&self) -> usize {
         self.identities.iter().filter(|i| i.known).count()
     }
@@ -296,7 +288,6 @@ impl StepRecord {
     }
 
     /// Whether the budget ended it, or left no time for it.
-    #[must_use]
     pub fn is_cut(&self) -> bool {
         self.reason == Some(Cause::Budget)
             && matches!(self.status, Status::TimedOut | Status::NotRun)
@@ -313,7 +304,6 @@ fn reasoning(step: &Step, evidence: &Evidence) -> Option<String> {
 }
 
 /// Returns the last bytes that were kept of a stream, whole characters only, safe to print.
-#[must_use]
 pub fn tail(captured: &Captured, most: usize) -> String {
     let text = captured.text();
     let from = text.len().saturating_sub(most);
@@ -328,7 +318,6 @@ pub fn tail(captured: &Captured, most: usize) -> String {
 }
 
 /// Returns the first bytes that were kept of a stream, whole characters only, safe to print.
-#[must_use]
 pub fn head(captured: &Captured, most: usize) -> String {
     let text = captured.text();
     let mut bytes = text.get(..most).unwrap_or(&text);

@@ -155,7 +155,6 @@ pub struct ShardRecord {
 
 impl ShardRecord {
     /// Creates the entry of a share of a plan.
-    #[must_use]
     pub fn new(plan: &Plan, shard: Shard, share: &Share, division: Option<Division>) -> Self {
         let Shard { count, index } = shard;
         let elsewhere = share.elsewhere.clone();
@@ -171,7 +170,6 @@ impl ShardRecord {
     }
 
     /// Returns the shard.
-    #[must_use]
     pub fn shard(&self) -> Shard {
         Shard {
             count: self.count,
@@ -180,7 +178,6 @@ impl ShardRecord {
     }
 
     /// Returns its name for people, if the whole plan has a check that counts.
-    #[must_use]
     pub fn part(&self) -> Option<String> {
         self.plan
             .steps
@@ -325,7 +322,6 @@ fn contained(plan: &Plan, records: &[StepRecord], level: String) -> String {
 }
 
 /// Makes the report of a run. `records` are in plan order, one a step.
-#[must_use]
 pub fn report(
     plan: &Plan,
     records: Vec<StepRecord>,
@@ -415,7 +411,6 @@ fn after_failure(retries_remaining: u32) -> Decision {
 
 impl Report {
     /// Whether the caller may go on.
-    #[must_use]
     pub fn is_good(&self) -> bool {
         self.verdict.is_pass()
             || self.verdict == Verdict::NothingToVerify
@@ -423,7 +418,6 @@ impl Report {
     }
 
     /// Returns the whole plan, where that is not the executed one: of a shard, and of merged ones.
-    #[must_use]
     pub fn whole(&self) -> Option<&Plan> {
         let shard = self.shard.as_ref().map(|shard| &*shard.plan);
         shard.or(self.merged.as_ref().map(|merged| &*merged.plan))
@@ -461,7 +455,6 @@ fn rewrites(plan: &Plan) -> Vec<Rewrite> {
 
 /// Returns the records of a run in which nothing ran because of changes outside the contract's
 /// scope.
-#[must_use]
 pub fn refused(plan: &Plan) -> Vec<StepRecord> {
     let why = || {
         Outcome::new(

@@ -17,7 +17,6 @@ type Need = (Status, Option<Cause>);
 impl RunState {
     /// Returns how a step that is over ended, as far as is known now, for progress. The report may
     /// differ: a failure before it in plan order can still come. `None` while it waits or runs.
-    #[must_use]
     pub fn provisional_outcome(&self, index: StepIndex) -> Option<Outcome> {
         let before = |i| match self.provisional_outcome(i) {
             Some(outcome) => (outcome.status, outcome.cause),
@@ -32,7 +31,6 @@ impl RunState {
     }
 
     /// Returns one record a step, in plan order; final when [`RunState::is_done`].
-    #[must_use]
     pub fn records(&self) -> Vec<StepRecord> {
         let mut records: Dense<StepIndex, StepRecord> = Dense::default();
         for (index, step) in self.plan.numbered_steps() {
@@ -48,7 +46,6 @@ impl RunState {
     }
 
     /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
-    #[must_use]
     pub fn ending(&self) -> Ending {
         let records = self.records();
         let ends_with = |cause| {

@@ -166,7 +166,6 @@ pub struct SideBySide {
 
 impl RunState {
     /// Begins like [`RunState::begin`], without a judge, and without anything known of the steps.
-    #[must_use]
     pub fn new(
         plan: Arc<Plan>,
         kept: BTreeMap<String, StepRecord>,
@@ -181,7 +180,6 @@ impl RunState {
     }
 
     /// Begins to execute a plan.
-    #[must_use]
     pub fn begin(plan: Arc<Plan>, beginning: Beginning) -> (Self, Vec<Action>) {
         let Beginning {
             mut kept,
@@ -292,13 +290,11 @@ impl RunState {
     }
 
     /// Returns the plan that is executed.
-    #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Whether everything has ended.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.done
     }
@@ -313,7 +309,6 @@ impl RunState {
 
     /// Returns the result of a step's last try as soon as it has ended, whether or not another
     /// follows.
-    #[must_use]
     pub fn last_try(&self, step: StepIndex) -> Option<&StepRecord> {
         self.tracks[step].last.as_ref()
     }
@@ -437,7 +432,6 @@ impl RunState {
     }
 
     /// Whether a step is to be executed elsewhere, as far as is known now.
-    #[must_use]
     pub fn is_sent(&self, index: StepIndex) -> bool {
         (self.elsewhere.as_ref()).is_some_and(|elsewhere| elsewhere.sent[index])
     }

@@ -18,7 +18,6 @@ const NAMED: usize = 20;
 const SHOWN: usize = 2048;
 
 /// Returns the memo of a run after which its caller gives up.
-#[must_use]
 pub fn stop_memo(report: &Report) -> String {
     let mut memo = Memo(String::from("# Verification gave up\n\n"));
     memo.head(report);
@@ -200,7 +199,6 @@ impl Memo {
 }
 
 /// Says how a rewrite's coverage compares.
-#[must_use]
 pub fn verifies(rewrite: &Rewrite) -> &'static str {
     match rewrite.coverage {
         Coverage::Full => "verifies the same",

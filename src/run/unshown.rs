@@ -10,7 +10,6 @@ use vplan_plan::caveat::{Caveat, Code, Effect};
 /// Makes the caveat about checks with the verb `test`, of the contract or of a request, that passed and whose output shows no test that
 /// ran; `None` where there are none. A contract that says `min-tests 0` expects that; one that begins to
 /// say it is weaker than the one at the base.
-#[must_use]
 pub fn tests_not_shown(plan: &Plan, records: &[StepRecord]) -> Option<Caveat> {
     let mut checks: Vec<&str> = Vec::new();
     for (step, record) in plan.steps.iter().zip(records) {

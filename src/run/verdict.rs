@@ -38,7 +38,6 @@ vplan_base::vocabulary! {
 
 impl Verdict {
     /// Whether the caller may go on.
-    #[must_use]
     pub fn is_pass(self) -> bool {
         matches!(self, Verdict::Passed | Verdict::NothingToVerify)
     }
@@ -82,7 +81,6 @@ pub struct RunFacts<'a> {
 /// pass has exit code 0.
 ///
 /// `records` are in plan order; a step without a record counts as not run.
-#[must_use]
 pub fn judge(
     plan: &Plan,
     records: &[StepRecord],

@@ -45,13 +45,11 @@ impl GroupCommit {
     }
 
     /// Whether something is to be synced.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
     /// Returns the time of the next sync.
-    #[must_use]
     pub fn due(&self) -> Option<u64> {
         self.since.map(|since| since.saturating_add(Self::DELAY_MS))
     }

@@ -51,7 +51,6 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Makes parameters without a cache, a judge and logs.
-    #[must_use]
     pub fn new(root: &'a Root, environment: &'a Environment) -> Self {
         Self {
             root,

@@ -126,7 +126,6 @@ pub struct Played<'p>(&'p mut (dyn Executor + 'p));
 
 impl<'p> Played<'p> {
     /// Substitutes an executor.
-    #[must_use]
     pub fn new(executor: &'p mut (dyn Executor + 'p)) -> Self {
         Self(executor)
     }
@@ -137,7 +136,6 @@ impl<'p> Played<'p> {
     }
 
     /// Gives the executor.
-    #[must_use]
     pub fn into_inner(self) -> &'p mut (dyn Executor + 'p) {
         self.0
     }
@@ -209,7 +207,6 @@ impl Driver {
     }
 
     /// Returns the run's clock.
-    #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }

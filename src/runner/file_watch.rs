@@ -69,14 +69,12 @@ impl Looked {
 }
 
 /// Whether a step has files to be watched.
-#[must_use]
 pub fn is_watched(step: &Step) -> bool {
     step.unchanged.is_some() || step.report.is_some()
 }
 
 /// Reads the state of the files that `unchanged` of a step selects, and moves those aside that its
 /// `report` selects.
-#[must_use]
 pub fn watch(root: &Path, git: Option<&Git>, aside: Option<&Arc<Aside>>, step: &Step) -> Watch {
     let (changes, reports) = (changes(root, git, step), reports(root, aside, step));
     Box::new(move |secrets| Looked {

@@ -23,7 +23,6 @@ const STRIDE: usize = 64;
 /// Makes the identities of a reading's findings, in order. `root`: the repository's folder. If the
 /// line of a finding cannot be read (not a regular file of the repository, or too large), it has no
 /// identity.
-#[must_use]
 pub fn of_step(beneath: &Beneath, root: &Path, step: &Step, reading: &Reading) -> Vec<Identity> {
     if reading.findings.is_empty() && reading.failed_tests.is_empty() {
         return Vec::new();

@@ -46,7 +46,6 @@ pub enum PreparedQuestion {
 
 impl PreparedQuestion {
     /// Makes a question for a judge that cannot be called.
-    #[must_use]
     pub fn refused(code: &str, message: impl Into<String>) -> Self {
         Self::Refused(SpawnError {
             code: code.to_owned(),

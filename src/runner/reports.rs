@@ -47,7 +47,6 @@ pub struct Aside {
 
 impl Aside {
     /// Makes it of a folder in which names that begin with `.aside-` are free.
-    #[must_use]
     pub fn new(folder: OwnedFd) -> Self {
         Self {
             folder,
@@ -90,7 +89,6 @@ pub struct Before {
 impl Before {
     /// Moves the files away; of those that cannot be moved it reads the state, and ensures that any
     /// later write gets a later time than theirs.
-    #[must_use]
     pub fn look(beneath: Arc<Beneath>, glob: Glob, aside: Option<Arc<Aside>>) -> Self {
         let place = aside.as_deref();
         let number = place.map_or(0, Aside::number);
@@ -137,7 +135,6 @@ impl Before {
     /// Reads the files below `beneath` that have been written since, masked; readings are added up, in the order of
     /// the paths. `None`: no file was written. A file that cannot be read is a problem of the
     /// reading.
-    #[must_use]
     pub fn read(
         self,
         beneath: &Beneath,

@@ -58,7 +58,6 @@ pub(super) struct StepSandbox {
 impl Sandbox {
     /// Makes one. `reserved`: files of the repository, and files and folders elsewhere or in it, that no
     /// step may change. `home`: the user's folder.
-    #[must_use]
     pub fn new(
         root: &Path,
         own: BTreeSet<RepoPath>,
@@ -85,14 +84,12 @@ impl Sandbox {
     }
 
     /// Allows hard links to files in these folders: stores of package managers and compilers.
-    #[must_use]
     pub fn with_stores(self, stores: Vec<PathBuf>) -> Self {
         Self { stores, ..self }
     }
 
     /// Returns the resolver of places outside of the repository, which must be notified when they
     /// may have changed.
-    #[must_use]
     pub fn outside(&self) -> &Arc<Outside> {
         &self.outside
     }
@@ -350,7 +347,6 @@ impl Sandbox {
 }
 
 /// Returns the requested guarantees that do not hold on this system, with the reasons.
-#[must_use]
 pub fn missing(asked: Confinement) -> BTreeMap<Guarantee, String> {
     let asked = asked.guarantees().into_iter();
     asked.filter_map(|one| Some((one, lacking(one)?))).collect()

@@ -35,7 +35,6 @@ pub struct Present(Option<(Snapshot, HiddenFiles)>);
 
 impl Present {
     /// Takes a snapshot of it.
-    #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.and_then(|git| {
             let snapshot = take(git)?;
@@ -45,7 +44,6 @@ impl Present {
     }
 
     /// Returns its digest as this report, of this plan, would record it.
-    #[must_use]
     pub fn digest(&self, report: &Report, plan: &Plan) -> Option<String> {
         let (snapshot, hidden) = self.0.as_ref()?;
         let whole = report.whole().unwrap_or(plan);
@@ -88,7 +86,6 @@ fn first(git: &Git) -> Option<Snapshot> {
 
 impl Beginning {
     /// Begins to take the snapshot. Does nothing without git.
-    #[must_use]
     pub fn look(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
             let own = git.clone();
@@ -103,7 +100,6 @@ impl Beginning {
 
     /// Waits for the snapshot: no step of the run may have started. `own`: the files in the
     /// repository that vplan writes on this command line, which do not change the tree.
-    #[must_use]
     pub fn seen(mut self, own: Vec<RepoPath>) -> Option<Looks> {
         let (git, handle) = self.0.take()?;
         // If no thread could be started, the snapshot is taken here.
@@ -146,7 +142,6 @@ pub struct TreeChanges {
 
 /// Compares the tree before and after a run. `looked`: whether vplan itself scanned its files since
 /// the last snapshot.
-#[must_use]
 pub fn ended(looks: Option<&Looks>, run: &Run<'_>, looked: bool) -> TreeChanges {
     let Some(plan) = run.plan() else {
         return TreeChanges::default();

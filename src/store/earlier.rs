@@ -37,7 +37,6 @@ pub struct Earlier<'a> {
 
 impl<'a> Earlier<'a> {
     /// Opens it for one run. `None` where there is no commit to compare with.
-    #[must_use]
     pub fn new(
         git: &'a Git,
         base: Option<&Oid>,
@@ -95,7 +94,6 @@ impl<'a> Earlier<'a> {
     }
 
     /// Returns the caveats about the passes of this run.
-    #[must_use]
     pub fn compare(&self, plan: &Plan, records: &[StepRecord]) -> Vec<Caveat> {
         let known = self.read();
         let base = self.base.to_string();

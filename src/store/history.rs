@@ -76,7 +76,6 @@ pub struct Past {
 
 impl Past {
     /// Summarises the run on one line.
-    #[must_use]
     pub fn summary(&self) -> Summary {
         Summary::of(&self.id, &self.run, self.writing)
     }
@@ -159,7 +158,6 @@ impl History {
     }
 
     /// Returns the folder of the runs.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -214,7 +212,6 @@ impl History {
 
     /// Reads the journal of a run. Never fails: a journal that cannot be read is reported in the
     /// result.
-    #[must_use]
     pub fn past(&self, id: &str) -> Past {
         let mut past = Past {
             id: id.to_owned(),
@@ -337,7 +334,6 @@ impl History {
     }
 
     /// Returns the last log of a service in a run, if there is one.
-    #[must_use]
     pub fn service_log(&self, id: &str, service: &str) -> Option<Logged> {
         let events = self.events(id).unwrap_or_default();
         let is_plan = |line: &Line| matches!(line.entry, JournalEntry::PlanCompiled { .. });
@@ -358,7 +354,6 @@ impl History {
 
     /// Returns the tries of a run, by its journal. One that has not ended has a log where it would
     /// be; it may not be there yet.
-    #[must_use]
     pub fn tries(&self, id: &str) -> Tries {
         let mut found = Tries::default();
         let mut round = 0;
@@ -386,7 +381,6 @@ impl History {
     }
 
     /// Counts checks over runs, which come newest first, on all processors.
-    #[must_use]
     pub fn tally(&self, ids: &[String]) -> Tally {
         const FEW: usize = 50;
         let threads = parallel::parts();

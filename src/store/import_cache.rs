@@ -41,14 +41,12 @@ pub enum StoreError {
 
 impl Store {
     /// Makes the cache below a directory, which need not be there yet.
-    #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
     /// Returns the user's cache: `$XDG_CACHE_HOME/vplan`, or `~/.cache/vplan`. None without either.
     /// Relative values do not count (XDG Base Directory Specification).
-    #[must_use]
     pub fn of_user(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let base = absolute("XDG_CACHE_HOME")
@@ -57,13 +55,11 @@ impl Store {
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the path of the bytes with this digest.
-    #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         let hex = digest.hex();
         self.root

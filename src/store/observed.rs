@@ -11,7 +11,6 @@ use vplan_os::retry_eintr::read_dir;
 impl History {
     /// Returns what these steps of a run were seen to do, in all their tries, by their ids; empty for
     /// a run that was not observed.
-    #[must_use]
     pub fn observed<'s>(
         &self,
         id: &str,
@@ -29,7 +28,6 @@ impl History {
     }
 
     /// Whether steps of a run were observed.
-    #[must_use]
     pub fn is_observed(&self, id: &str) -> bool {
         self.logs(id).iter().any(|name| is_reads_name(name))
     }

@@ -54,7 +54,6 @@ pub enum RecordError {
 
 impl RecordError {
     /// Returns how to mend it.
-    #[must_use]
     pub fn help(&self) -> String {
         match self {
             RecordError::Tracked(path) => format!("`git rm --cached -- {path}` stops tracking it"),
@@ -90,7 +89,6 @@ impl UnsyncedRecord {
     }
 
     /// Returns the number of files besides the events.
-    #[must_use]
     pub fn files(&self) -> usize {
         self.files.len()
     }
@@ -221,19 +219,16 @@ impl RunRecord {
 
     /// Returns the run's name, which is unique and sorts after those of all runs that were there
     /// when it began.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// Returns its directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the folder for logs.
-    #[must_use]
     pub fn logs(&self) -> BorrowedFd<'_> {
         self.logs.as_fd()
     }
@@ -284,7 +279,6 @@ impl RunRecord {
 
     /// Returns all that may still be lost with the power, to be synced by a caller that calls
     /// [`RunRecord::release`] when that fails.
-    #[must_use]
     pub fn unsynced(&mut self) -> UnsyncedRecord {
         UnsyncedRecord {
             events: Arc::clone(&self.events),
@@ -294,7 +288,6 @@ impl RunRecord {
     }
 
     /// Returns the length of the events, in bytes.
-    #[must_use]
     pub fn length(&self) -> u64 {
         self.whole
     }
@@ -458,14 +451,12 @@ fn after(other: &str, now: u64) -> String {
 
 /// Returns the time by the wall clock, in UTC (RFC 3339). For people; it may jump, and nothing
 /// depends on it.
-#[must_use]
 pub fn wall_clock() -> String {
     let since = since_1970();
     format!("{}.{:03}Z", civil(since.as_secs()), since.subsec_millis())
 }
 
 /// Returns the time since 1970.
-#[must_use]
 pub fn since_1970() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -526,7 +517,6 @@ fn file_name(id: &str) -> String {
 const READS: &str = ".reads";
 
 /// Returns the name of the file of what a try was seen to do, beside its log.
-#[must_use]
 pub fn reads_name(log: &str) -> String {
     format!("{}{READS}", log.strip_suffix(".log").unwrap_or(log))
 }

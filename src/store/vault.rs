@@ -71,7 +71,6 @@ impl Vault {
     }
 
     /// Returns what is remembered of a run; `None` also where that cannot be read.
-    #[must_use]
     pub fn get(&self, id: &str) -> Option<EndedRun> {
         if !is_run_id(id) {
             return None;

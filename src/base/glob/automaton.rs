@@ -31,7 +31,6 @@ pub enum Region<'a> {
 
 impl Region<'_> {
     /// Whether the region contains a path.
-    #[must_use]
     pub fn holds(&self, path: &RepoPath) -> bool {
         match self {
             Region::Selected(selection) => selection.selects(path),
@@ -45,7 +44,6 @@ impl Region<'_> {
 }
 
 /// Returns all atoms of some regions, the most readable first. `None` when a limit is reached.
-#[must_use]
 pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
     let mut globs = Globs::default();
     let sets: Vec<Set> = regions.iter().map(|region| globs.region(region)).collect();

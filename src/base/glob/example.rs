@@ -7,7 +7,6 @@ use super::pattern::Class;
 impl Glob {
     /// Returns some paths that the glob selects, shortest first for each alternative. `**` becomes
     /// nothing or a filler, `*` and `?` its first letter.
-    #[must_use]
     pub fn examples(&self, fillers: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         for pieces in self.alternatives().iter().map(pieces) {

@@ -42,19 +42,16 @@ impl Glob {
 
     /// Makes the glob that selects exactly this path. `None` for paths that no glob can name: those
     /// that are not UTF-8, or longer than a glob may be.
-    #[must_use]
     pub fn literal(path: &RepoPath) -> Option<Self> {
         Self::parse(&escape(std::str::from_utf8(path.as_bytes()).ok()?)).ok()
     }
 
     /// Returns the glob as it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it selects this path.
-    #[must_use]
     pub fn matches(&self, path: &RepoPath) -> bool {
         self.alternatives
             .iter()
@@ -63,7 +60,6 @@ impl Glob {
 
     /// Returns the directories that contain everything it selects, ascending; with `true`, a path
     /// that it selects by itself, without any choice.
-    #[must_use]
     pub fn anchors(&self) -> Vec<(RepoPath, bool)> {
         let anchor = |p: &Pattern| {
             let path = if p.prefix.is_empty() {
@@ -80,7 +76,6 @@ impl Glob {
     }
 
     /// Whether it may select something below a directory, judging by the directory's own name.
-    #[must_use]
     pub fn reaches_below(&self, dir: &RepoPath) -> bool {
         dir.is_root()
             || self
@@ -189,7 +184,6 @@ pub enum ItemContent {
 
 impl Item {
     /// Whether the item's glob or named selection selects the path, regardless of its own `!`.
-    #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
         match &self.what {
             ItemContent::Glob(glob) => glob.matches(path),
@@ -234,7 +228,6 @@ impl Selection {
     }
 
     /// Returns the globs of the positive items, including those that a name refers to.
-    #[must_use]
     pub fn positive_globs(&self) -> Vec<&Glob> {
         let globs = self.positive().flat_map(|item| match &item.what {
             ItemContent::Glob(glob) => vec![glob],
@@ -244,7 +237,6 @@ impl Selection {
     }
 
     /// Whether it may select something below a directory; errs towards yes.
-    #[must_use]
     pub fn may_hold(&self, dir: &RepoPath) -> bool {
         let shuts =
             |item: &Item| matches!(&item.what, ItemContent::Glob(glob) if glob.holds_all(dir));
@@ -252,7 +244,6 @@ impl Selection {
     }
 
     /// Whether every path below a directory, which is not the root, is selected; errs towards no.
-    #[must_use]
     pub fn holds_all(&self, dir: &RepoPath) -> bool {
         let holds = |item: &Item| match &item.what {
             ItemContent::Glob(glob) => glob.holds_all(dir),
@@ -262,7 +253,6 @@ impl Selection {
     }
 
     /// Whether the path is selected.
-    #[must_use]
     pub fn selects(&self, path: &RepoPath) -> bool {
         let selects = |item: &Item| item.selects(path);
         self.positive().any(selects) && !self.excluding().any(selects)

@@ -10,7 +10,6 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// Whether both globs select some path.
-#[must_use]
 pub fn overlaps(a: &Glob, b: &Glob) -> bool {
     Shape::new(a).overlaps(&Shape::new(b))
 }
@@ -22,7 +21,6 @@ crate::index!(RowIndex, "row", "Position of a row.");
 /// each of the second, both in the order of their lists. Every overlapping pair is in one group,
 /// and no other pair is in any. If thousands of globs overlap with the same thousands, they form
 /// few groups. Globs come with their identifiers for the result.
-#[must_use]
 pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec<Group<'l, A, B>> {
     // Globs of `a` that overlap with the same ones are one row …
     let mut rows: BTreeMap<Vec<ShapeIndex>, Vec<ShapeIndex>> = BTreeMap::new();
@@ -122,7 +120,6 @@ pub struct Shape<'g> {
 
 impl<'g> Shape<'g> {
     /// Prepares the data for comparisons.
-    #[must_use]
     pub fn new(glob: &'g Glob) -> Self {
         let alternatives = glob.alternatives().iter();
         Self {
@@ -131,7 +128,6 @@ impl<'g> Shape<'g> {
     }
 
     /// Whether some path is selected by both.
-    #[must_use]
     pub fn overlaps(&self, other: &Shape<'_>) -> bool {
         let mut own = self.alternatives.iter();
         own.any(|(a, m)| {

@@ -9,7 +9,6 @@ use hashbrown::HashMap;
 /// Returns for each file the number of its group: two files are in one group when the same
 /// selections select them. Groups are numbered in the order of their first files. Takes the time of
 /// [`match_all`](super::match_all).
-#[must_use]
 pub fn group_files(selections: &[&Selection], changes: &ChangeSet) -> Vec<u32> {
     let mut lists: Vec<Vec<ListIndex>> = vec![Vec::new(); changes.len()];
     for block in Matcher::new(selections).watch(changes) {

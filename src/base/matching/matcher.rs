@@ -45,7 +45,6 @@ const NONE: Mask = [0; WORDS];
 /// selections are evaluated once. The files are taken in blocks, a bit each, so that the lists are
 /// evaluated some words at a time: a glob that matches most files costs each list that names it one
 /// step a block, not one a file.
-#[must_use]
 pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected> {
     let matcher = Matcher::new(selections);
     let lists = &matcher.lists;
@@ -54,7 +53,6 @@ pub fn match_all(selections: &[&Selection], changes: &ChangeSet) -> Vec<Selected
 }
 
 /// Returns for each file whether the selection selects it, in the time of [`match_all`].
-#[must_use]
 pub fn match_each(selection: &Selection, changes: &ChangeSet) -> Vec<bool> {
     let matcher = Matcher::new(&[selection]);
     let blocks = matcher.watch(changes);
@@ -81,7 +79,6 @@ pub struct Matcher<'g> {
 
 impl<'g> Matcher<'g> {
     /// Prepares selections.
-    #[must_use]
     pub fn new(selections: &[&'g Selection]) -> Self {
         let lists = Lists::new(selections);
         let index = Index::new(&lists.globs);
@@ -99,7 +96,6 @@ impl<'g> Matcher<'g> {
 
     /// Returns the result of [`match_all`] for each selection that selects a file, with its
     /// position, ascending.
-    #[must_use]
     pub fn matches(&self, changes: &ChangeSet) -> Vec<(usize, Selected)> {
         let lists = &self.lists;
         let tally = self.tally.take().unwrap_or_else(|| Tally::new(lists));

@@ -41,7 +41,6 @@ static PERHAPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const SIGNS: &[char] = &['✗', '✘', '✖', '❌'];
 
 /// Whether a line of this output may report a failure: most have none of the words.
-#[must_use]
 pub(crate) fn may_report(output: &[u8]) -> bool {
     PERHAPS
         .as_ref()
@@ -50,7 +49,6 @@ pub(crate) fn may_report(output: &[u8]) -> bool {
 
 /// Whether a line reports a failure, by its words: one of them begins or ends it, has a colon
 /// behind it, is in capitals, or has a number beside it. `0 errors` and warnings are none.
-#[must_use]
 pub(crate) fn reports_failure(line: &str) -> bool {
     if line.len() > LONGEST || !may_report(line.as_bytes()) {
         return false;
@@ -137,7 +135,6 @@ struct Place {
 
 impl Beside {
     /// Nothing so far.
-    #[must_use]
     pub fn of(formats: &[&'static Format]) -> Self {
         let place = |format: &&'static Format| Place {
             format,
@@ -189,7 +186,6 @@ impl Beside {
     }
 
     /// The first line that is beside the output of all these formats, by their ids.
-    #[must_use]
     pub fn found(&self, recognised: &[&str]) -> Option<&str> {
         let places = || {
             self.formats

@@ -128,13 +128,11 @@ pub const ALL: &[Format] = &[
 ];
 
 /// Whether a name means a format that vplan knows by itself.
-#[must_use]
 pub fn is_built_in(name: &str) -> bool {
     FormatName::parse(name).is_some() || ALL.iter().any(|format| format.id == name)
 }
 
 /// The formats that a name means for a kind of check.
-#[must_use]
 pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
     ALL.iter()
         .filter(|f| f.names.contains(&name) && f.kinds.contains(&kind))
@@ -143,7 +141,6 @@ pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
 
 /// The formats that may be met under `format auto`: those that the command writes, or, if it may
 /// start a tool that is not known, all of the kind.
-#[must_use]
 pub fn guessed(argv: &[&str], kind: Kind) -> Expected {
     let parts = parts(argv);
     let of_kind = || ALL.iter().filter(|f| f.kinds.contains(&kind));
@@ -165,7 +162,6 @@ pub fn guessed(argv: &[&str], kind: Kind) -> Expected {
 }
 
 /// The kind of check that all these commands are, by the tools that they start.
-#[must_use]
 pub fn kind_of(parts: &[Invocation]) -> Option<Kind> {
     let kind = |part: &Invocation| {
         let format = ALL
@@ -178,13 +174,11 @@ pub fn kind_of(parts: &[Invocation]) -> Option<Kind> {
 }
 
 /// Reads a whole output by formats of tools that are known; for tests and report files.
-#[must_use]
 pub fn read(formats: &[&'static Format], stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
     finish(Scan::new(formats), stdout, stderr)
 }
 
 /// Reads a whole output of a command.
-#[must_use]
 pub fn read_expected(expected: &Expected, stdout: &[u8], stderr: &[u8]) -> Option<Reading> {
     finish(Scan::expecting(expected), stdout, stderr)
 }

@@ -86,13 +86,11 @@ impl Format {
     }
 
     /// Whether it is one document, which may contain anything that a test has printed.
-    #[must_use]
     pub fn is_document(&self) -> bool {
         matches!(self.extent, Extent::Document)
     }
 
     /// Whether a command writes it, as far as its words show (`format auto`).
-    #[must_use]
     pub fn is_written_by(&self, command: &Invocation) -> bool {
         command.formats().contains(&self.id) || command.asks(self.asked_by)
     }
@@ -113,7 +111,6 @@ pub struct Expected {
 
 impl Expected {
     /// Those of tools that are known.
-    #[must_use]
     pub fn sure(formats: Vec<&'static Format>) -> Self {
         Self {
             formats,
@@ -124,7 +121,6 @@ impl Expected {
     }
 
     /// The one that the contract defines.
-    #[must_use]
     pub fn defined(name: &str, definition: &Arc<FormatDefinition>) -> Self {
         Self {
             defined: Some((name.to_owned(), Arc::clone(definition))),
@@ -133,7 +129,6 @@ impl Expected {
     }
 
     /// Whether output is read at all.
-    #[must_use]
     pub fn reads(&self) -> bool {
         self.defined.is_some() || !self.formats.is_empty()
     }
@@ -165,7 +160,6 @@ pub enum Extent {
 }
 
 /// Whether a line begins with one of these.
-#[must_use]
 pub fn starts(line: &str, beginnings: &[&str]) -> bool {
     beginnings
         .iter()
@@ -173,7 +167,6 @@ pub fn starts(line: &str, beginnings: &[&str]) -> bool {
 }
 
 /// What follows the first of these beginnings that a text has.
-#[must_use]
 pub fn after<'t>(text: &'t str, beginnings: &[&str]) -> Option<&'t str> {
     beginnings
         .iter()

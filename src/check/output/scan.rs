@@ -148,13 +148,11 @@ const LINE_KEPT: usize = 64 << 10;
 impl Scan {
     /// By these formats, of tools that are known; the order decides when several recognise the
     /// output.
-    #[must_use]
     pub fn new(formats: &[&'static Format]) -> Self {
         Self::of(formats, None)
     }
 
     /// By the formats that the output of a command may have.
-    #[must_use]
     pub fn expecting(expected: &Expected) -> Self {
         let guess = (!expected.is_sure).then(|| Echoed {
             formats: expected.formats.clone(),
@@ -257,7 +255,6 @@ impl Scan {
     }
 
     /// Both streams have ended. What the formats that recognise the output say together.
-    #[must_use]
     pub fn finish(mut self) -> Option<Reading> {
         for stream in [Stream::Out, Stream::Err] {
             let partial = std::mem::take(self.partial.of(stream));

@@ -22,7 +22,6 @@ impl Default for Form {
 
 impl Form {
     /// The words to propose.
-    #[must_use]
     pub fn words(&self) -> Option<&[String]> {
         match self {
             Self::AsWritten(words) | Self::Checking(words) => Some(words),

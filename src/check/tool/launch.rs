@@ -18,14 +18,12 @@ pub struct Started {
 
 impl Started {
     /// The index of the program that does the work.
-    #[must_use]
     pub fn at(&self) -> usize {
         self.starts.last().copied().unwrap_or_default()
     }
 }
 
 /// Skips variables and launchers.
-#[must_use]
 pub fn started(words: &[String]) -> Started {
     let mut out = Started::default();
     let mut at = 0;
@@ -55,7 +53,6 @@ pub(super) fn one_command(text: &str) -> Option<Vec<String>> {
 }
 
 /// Whether a program starts the text of a shell, and nothing else.
-#[must_use]
 pub fn is_shell(program: &str) -> bool {
     of(program).any(|(row, _)| row.only_text)
 }
@@ -217,7 +214,6 @@ fn text(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<Stri
 }
 
 /// The operands of a program's words, without the values of its options.
-#[must_use]
 pub fn operands(words: &[String]) -> Vec<String> {
     let values = words.first().map(|word| values_of(name(word)));
     operands_with(words, &values.unwrap_or_default())
@@ -266,7 +262,6 @@ pub(super) fn never(words: &[String], started: &Started) -> Option<&'static str>
 }
 
 /// Whether a launcher starts what the project installs.
-#[must_use]
 pub fn is_installed(words: &[String]) -> bool {
     launchers(words, &started(words)).any(|row| row.installed)
 }
@@ -308,7 +303,6 @@ pub(super) fn matched(call: &Call, words: &[String], values: &[&str]) -> Option<
 }
 
 /// The name of a program: without folder, version, and the ending of a script.
-#[must_use]
 pub fn name(word: &str) -> &str {
     let of_registry = word
         .strip_prefix("npm:")

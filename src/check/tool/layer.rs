@@ -84,7 +84,6 @@ pub type Words<'a> = &'a [String];
 pub type Inner = Option<(Vec<String>, Option<RepoPath>)>;
 
 /// The name of a program without its folder, and without `.exe` and `.cmd`.
-#[must_use]
 pub fn base_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let ends = [".exe", ".cmd"];

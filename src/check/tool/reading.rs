@@ -68,7 +68,6 @@ pub(super) fn find<'a>(words: &'a [String], started: &Started) -> Option<RowMatc
 }
 
 /// Reads an argument vector. None if no row fits, and no name of a task says what it does.
-#[must_use]
 pub fn read(words: &[String]) -> Option<Reading> {
     let started = started(words);
     if let Some(text) = &started.text {

@@ -149,7 +149,6 @@ pub enum TaskVerb {
 
 impl TaskVerb {
     /// The verb of a check, if the name has one.
-    #[must_use]
     pub fn kind(self) -> Option<Kind> {
         match self {
             Self::Test => Some(Kind::Test),
@@ -179,7 +178,6 @@ impl Action {
     }
 
     /// The command with its inputs.
-    #[must_use]
     pub fn filled(&self, input: impl Fn(&str) -> Option<String>) -> Option<String> {
         let mut out = String::new();
         let mut rest = self.command?;
@@ -341,7 +339,6 @@ pub(super) fn actions(word: &str) -> impl Iterator<Item = Action> {
 }
 
 /// A GitHub action by its name; a version is ignored.
-#[must_use]
 pub fn action(uses: &str) -> Option<Action> {
     let name = uses.split(['@']).next().unwrap_or(uses).to_lowercase();
     let name = match name.strip_prefix("docker://") {
@@ -352,7 +349,6 @@ pub fn action(uses: &str) -> Option<Action> {
 }
 
 /// A hook of pre-commit by its id.
-#[must_use]
 pub fn hook(id: &str) -> Option<Action> {
     actions("hook").find(|action| action.is(id))
 }
@@ -379,7 +375,6 @@ fn task_words() -> &'static [(TaskVerb, Vec<&'static str>)] {
 }
 
 /// The meaning of a task's name: of its words, the first list that has one decides.
-#[must_use]
 pub fn task_word(name: &str) -> TaskVerb {
     let mut spaced = String::new();
     let mut before = ' ';
@@ -430,13 +425,11 @@ pub fn list_of(name: &str) -> impl Iterator<Item = &'static str> + use<> {
 }
 
 /// Whether a list of the table has a name.
-#[must_use]
 pub fn known(name_of_list: &str, name: &str) -> bool {
     list_of(name_of_list).any(|pattern| fits(pattern, name))
 }
 
 /// Whether a text fits a pattern in which `*` is any text.
-#[must_use]
 pub fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut read) = (0, 0);

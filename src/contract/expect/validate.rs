@@ -21,7 +21,6 @@ use vplan_base::word::visible;
 
 /// Checks the tests of a file of tests, against the contract that they are about.
 /// Those with an error are left out.
-#[must_use]
 pub fn validate_tests(
     drafts: &[draft::Expect],
     contract: &Contract,

@@ -354,7 +354,6 @@ const BEGINS: &str =
     "it begins at the repository's root; in an imported file, below the directory of that import";
 
 /// Reports imports nested beyond the cap.
-#[must_use]
 pub fn too_deep(depth: usize) -> source::ImportFault {
     source::ImportFault::new(
         IMPORT_DEPTH,
@@ -365,7 +364,6 @@ pub fn too_deep(depth: usize) -> source::ImportFault {
 }
 
 /// Reports a file beyond the cap.
-#[must_use]
 pub fn too_many_files(files: usize) -> source::ImportFault {
     source::ImportFault::new(
         IMPORT_FILES,

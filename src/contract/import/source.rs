@@ -72,14 +72,12 @@ impl ImportFault {
     }
 
     /// Says the way out.
-    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// The message about the import at a place.
-    #[must_use]
     pub fn at(&self, place: Place) -> Diagnostic {
         let error = Diagnostic::at(self.code, self.message.clone(), place, self.label.clone());
         Diagnostic {

@@ -76,7 +76,6 @@ pub struct Stopping<'a> {
 
 impl Stopping<'_> {
     /// Returns the subject of its rounds.
-    #[must_use]
     pub fn subject(&self) -> String {
         match self.subagent {
             None => subject(self.session),
@@ -86,7 +85,6 @@ impl Stopping<'_> {
 }
 
 /// The subject of a session.
-#[must_use]
 pub fn subject(id: &str) -> String {
     format!("session/{id}")
 }

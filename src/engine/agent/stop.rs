@@ -153,13 +153,11 @@ impl<'a> Stop<'a> {
     }
 
     /// Returns the work of the session that is reported to people, a line each.
-    #[must_use]
     pub fn remarks(&self) -> &[String] {
         &self.elsewhere.named
     }
 
     /// Returns the changed files that define commands of steps in the verified plan, a line each.
-    #[must_use]
     pub fn definitions(&self, report: &Report) -> Vec<String> {
         let history = History::open(&self.site.home, None).ok();
         let plan = history.and_then(|history| history.plan(&report.run_id).ok().flatten());
@@ -183,7 +181,6 @@ impl<'a> Stop<'a> {
     }
 
     /// The commit where the change of the session begins.
-    #[must_use]
     pub fn base(&self) -> Option<&Oid> {
         self.base.as_ref()
     }
@@ -403,7 +400,6 @@ impl<'a> Stop<'a> {
     }
 
     /// The files that have changed since the session began and verify its work or send it back.
-    #[must_use]
     pub fn changed(&self) -> Vec<String> {
         let then = self.record.as_ref().map(|r| r.settings.as_slice());
         let base = self.base.as_ref();

@@ -284,7 +284,6 @@ fn begin(
 
 impl Verified {
     /// Returns the parts of its work tree that count as a change.
-    #[must_use]
     pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
         let session = &self.session;
         engine.tree(&session.site, session.contract(), &asked.own_files)

@@ -31,7 +31,6 @@ use vplan_base::span::{SourceId, Span};
 
 /// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there
 /// are no errors.
-#[must_use]
 pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
     let text = source.text();
     let mut parser = Parser::new(text, id, *caps);

@@ -83,13 +83,11 @@ struct Print {
 
 impl Stamp {
     /// Whether the path is the file itself: no symlink.
-    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.behind.is_none()
     }
 
     /// Returns device and number of the file, symlinks followed.
-    #[must_use]
     pub fn file(&self) -> (u64, u64) {
         let file = self.behind.unwrap_or(self.own);
         (file.device, file.inode)
@@ -97,13 +95,11 @@ impl Stamp {
 
     /// Returns when the content was last written, symlinks followed: seconds and nanoseconds since
     /// 1970.
-    #[must_use]
     pub fn modified(&self) -> (i64, i64) {
         self.behind.unwrap_or(self.own).modified
     }
 
     /// Returns the time of the last change: seconds and nanoseconds since 1970.
-    #[must_use]
     pub fn changed(&self) -> (i64, i64) {
         self.behind.map_or(self.own.changed, |behind| {
             behind.changed.max(self.own.changed)
@@ -214,7 +210,6 @@ impl Beneath {
     }
 
     /// Inspects a path without opening the file.
-    #[must_use]
     pub fn inspect(&self, path: &RepoPath) -> Inspection {
         let is_link = |fd: OwnedFd| {
             File::from(fd)
@@ -283,7 +278,6 @@ impl Beneath {
 
     /// Returns the names in a directory, following symlinks inside the root; empty if it cannot be
     /// listed.
-    #[must_use]
     pub fn names(&self, dir: &RepoPath) -> Vec<Vec<u8>> {
         let entries = self.entries(dir).into_iter().flatten();
         entries
@@ -294,7 +288,6 @@ impl Beneath {
 
     /// Returns the names in a directory with their types; empty if it cannot be listed. Symlinks
     /// inside the root are followed on the way to it, but not in it.
-    #[must_use]
     pub fn list(&self, dir: &RepoPath) -> Vec<(Vec<u8>, FileType)> {
         let opened = self.resolve(dir, OFlags::DIRECTORY);
         let Ok((entries, fd)) = opened.and_then(|fd| Ok((read_dir(&fd)?, fd))) else {
@@ -318,7 +311,6 @@ impl Beneath {
 
     /// Returns the metadata that changes when a file is written: its own stamp and, for a symlink,
     /// that of its target. `None` for a directory or a missing file.
-    #[must_use]
     pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         let stat = |flags| fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
         let own = stat(OFlags::NOFOLLOW)?;
@@ -388,7 +380,6 @@ impl Beneath {
     }
 
     /// Returns the target of a symlink.
-    #[must_use]
     pub fn link(&self, path: &RepoPath) -> Option<Vec<u8>> {
         let fd = self.resolve(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
         readlinkat(fd, "", Vec::new())
@@ -399,7 +390,6 @@ impl Beneath {
     /// Whether a file with exactly this name exists, following symlinks; a symlink to nothing does
     /// not count. On a file system where `cargo.toml` is `Cargo.toml`, only the name that a
     /// directory lists counts.
-    #[must_use]
     pub fn exists(&self, path: &RepoPath, names: &mut DirectoryNames) -> bool {
         // Only the kernel may search for a file outside the repository.
         match self.target(path) {

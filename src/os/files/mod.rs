@@ -22,7 +22,6 @@ pub const MAX_FILES: usize = 1_000_000;
 const OVERLAY: u64 = 0x794c_7630;
 
 /// Whether a path is in an overlay.
-#[must_use]
 pub(crate) fn is_overlay(path: &Path) -> bool {
     #[expect(clippy::cast_sign_loss, reason = "the numbers have 32 bits")]
     let is_it = statfs(path).is_ok_and(|found| found.f_type as u64 == OVERLAY);
@@ -32,7 +31,6 @@ pub(crate) fn is_overlay(path: &Path) -> bool {
 /// Returns the identity of a directory: its inode and its creation time, because a file system may
 /// reuse the number of a removed directory. On an overlay only the number counts: copying a
 /// directory changes its creation time.
-#[must_use]
 pub fn directory_identity(path: &Path) -> Option<String> {
     let found = path.metadata().ok()?;
     let made = found.created().ok().filter(|_| !is_overlay(path));
@@ -205,7 +203,6 @@ fn room_for(size: u64) -> Vec<u8> {
 }
 
 /// Whether this is a regular file (through symlinks) with an executable bit.
-#[must_use]
 pub fn is_program(path: &Path) -> bool {
     let found = path.metadata();
     found.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
@@ -213,7 +210,6 @@ pub fn is_program(path: &Path) -> bool {
 
 /// Whether a folder of PATH may lead into a repository: now, or through `/proc` (where each process
 /// finds its own working directory), or through a folder that does not exist yet.
-#[must_use]
 pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
     let mut around = folder.ancestors();
     let known = around
@@ -227,14 +223,12 @@ pub fn may_lead_into(folder: &Path, root: &Path) -> bool {
 }
 
 /// Whether this process may write a file, or replace it.
-#[must_use]
 pub fn is_writable(path: &Path) -> bool {
     let may = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
     may(path) || path.parent().is_some_and(may)
 }
 
 /// Lists the names in a directory, sorted; empty if it cannot be read.
-#[must_use]
 pub fn names_in(path: &Path) -> Vec<std::ffi::OsString> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|e| e.file_name()).collect();

@@ -53,13 +53,11 @@ impl Editable {
     }
 
     /// Returns the content that was read.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns the path of the file itself: equal for two names of one file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -186,7 +186,6 @@ impl<'f> Attempt<'f> {
     }
 
     /// Stops the step's whole tree. Returns whether the supervisor will confirm that.
-    #[must_use]
     pub fn freeze(&self) -> bool {
         self.order(Order::Freeze)
     }
@@ -217,7 +216,6 @@ impl<'f> Attempt<'f> {
     }
 
     /// Puts the result together. `timed_out`: vplan stopped it because its time was up.
-    #[must_use]
     pub fn finish(mut self, pool: &Pool, timed_out: bool, buffer: &mut Buffer) -> AttemptResult {
         self.drain(buffer);
         let Output {
@@ -307,7 +305,6 @@ impl<'f> Attempt<'f> {
 }
 
 /// Says that a step was not started because it could not be confined.
-#[must_use]
 pub fn unconfined(why: &str) -> SpawnError {
     program::refusal(
         UNCONFINED,
@@ -317,7 +314,6 @@ pub fn unconfined(why: &str) -> SpawnError {
 
 impl AttemptResult {
     /// Makes the result of a try that was not started.
-    #[must_use]
     pub fn refused(error: SpawnError, program: Option<Program>) -> Self {
         let evidence = Evidence {
             spawn_error: Some(error),

@@ -70,7 +70,6 @@ impl TextSearch {
 
 impl Live {
     /// Looks for a text.
-    #[must_use]
     pub fn looking_for(text: &str) -> Self {
         let wanted = TextSearch {
             text: text.as_bytes().to_vec(),
@@ -84,14 +83,12 @@ impl Live {
     }
 
     /// Whether the text was written.
-    #[must_use]
     pub fn has_seen(&self) -> bool {
         let wanted = self.wanted.as_ref();
         wanted.is_some_and(|wanted| wanted.is_seen.load(Ordering::Relaxed))
     }
 
     /// Returns the last bytes, at most 512.
-    #[must_use]
     pub fn tail(&self) -> Vec<u8> {
         self.tail.lock().map(|t| t.clone()).unwrap_or_default()
     }

@@ -186,7 +186,6 @@ impl Unconfined {
 
 impl Confine {
     /// Returns its guarantees.
-    #[must_use]
     pub fn held(&self) -> &[Guarantee] {
         &self.held
     }
@@ -263,7 +262,6 @@ impl Confine {
     }
 
     /// Sets the files that exist for the step, if [`Guarantee::Absence`] must hold.
-    #[must_use]
     pub fn with_only(self, files: SealedFiles) -> Self {
         Self {
             sealed: Some(files),

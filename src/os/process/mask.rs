@@ -26,7 +26,6 @@ pub struct Secrets(Arc<Vec<Vec<u8>>>);
 impl Secrets {
     /// Takes the values, without those of less than 8 bytes. A value is also masked in its JSON and
     /// XML spellings, and without the terminal sequences in it.
-    #[must_use]
     pub fn new(values: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut values: Vec<_> = values.into_iter().collect();
         let shown = |value: &Vec<u8>| {
@@ -52,13 +51,11 @@ impl Secrets {
     }
 
     /// Whether there is nothing to mask.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Masks a whole text.
-    #[must_use]
     pub fn mask(&self, text: &[u8]) -> Vec<u8> {
         let mut masker = Masker::new(self);
         let mut out = Vec::with_capacity(text.len());
@@ -68,7 +65,6 @@ impl Secrets {
     }
 
     /// Masks a line for people.
-    #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         if self.is_empty() {
             return text.to_owned();
@@ -77,7 +73,6 @@ impl Secrets {
     }
 
     /// Masks a text that may have been cut, at a mark, within a secret.
-    #[must_use]
     pub fn mask_clipped(&self, text: &str) -> String {
         let masked = self.mask_text(text);
         let Some(kept) = masked.strip_suffix(CUT) else {

@@ -31,7 +31,6 @@ const MADE: &[u8; 4] = b"made";
 
 /// If the arguments request it, makes a user namespace, and ends when standard input does. Must be
 /// called while the process has one thread. The exit code is the number of the system's error.
-#[must_use]
 pub fn user_namespace_if_asked(arguments: &[OsString]) -> Option<u8> {
     let [_, first] = arguments else { return None };
     if first != ARGUMENT {

@@ -58,7 +58,6 @@ impl Pool {
     /// Makes this process inherit orphans too, so that the processes of a step that kills its
     /// supervisor are still ended. Protects its memory and environment from other processes of the
     /// same user (not from root's), and makes it survive `ulimit -f`.
-    #[must_use]
     pub fn new(executable: Option<PathBuf>) -> Self {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let _ =
@@ -75,7 +74,6 @@ impl Pool {
     }
 
     /// Sets whether steps keep capabilities that affect other processes.
-    #[must_use]
     pub fn keeping_capabilities(mut self, keep_capabilities: bool) -> Self {
         self.keep_capabilities = keep_capabilities;
         self

@@ -37,7 +37,6 @@ impl Root {
     }
 
     /// Returns its absolute path without symlinks.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -104,7 +103,6 @@ pub struct SearchPath {
 impl SearchPath {
     /// Splits a PATH. Empty and relative entries and those in the repository are dropped, because a
     /// writer of the repository could put a `git` there.
-    #[must_use]
     pub fn new(root: &Root, path: Option<&[u8]>) -> Self {
         let mut out = Self::default();
         for entry in path.unwrap_or(DEFAULT_PATH).split(|b| *b == b':') {
@@ -119,7 +117,6 @@ impl SearchPath {
     }
 
     /// Puts folders of the repository first, as the contract's `tool-path` requires.
-    #[must_use]
     pub(crate) fn with_tools(&self, root: &Root, tools: &[RepoPath]) -> Self {
         let mut out = self.clone();
         out.kept
@@ -128,14 +125,12 @@ impl SearchPath {
     }
 
     /// Returns the folders, in order.
-    #[must_use]
     pub fn folders(&self) -> &[PathBuf] {
         &self.kept
     }
 
     /// Returns the folders outside of the repository that contain programs: real paths, each once,
     /// in order. Other entries of PATH do not affect which programs are found.
-    #[must_use]
     pub fn leading(&self, root: &Root) -> Vec<PathBuf> {
         let mut leading: Vec<PathBuf> = Vec::new();
         let elsewhere = self.kept.iter().filter(|one| !one.starts_with(&root.path));
@@ -148,7 +143,6 @@ impl SearchPath {
     }
 
     /// Returns the child's PATH: exactly the searched folders.
-    #[must_use]
     pub fn to_value(&self) -> Vec<u8> {
         let entries: Vec<&[u8]> = self.kept.iter().map(|p| p.as_os_str().as_bytes()).collect();
         entries.join(&b':')
@@ -180,7 +174,6 @@ pub struct Program {
 
 impl Program {
     /// Digests its content, if it is still the started file.
-    #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         let is_it = |m: &std::fs::Metadata| {
             m.is_file() && m.len() == self.size && modified(m) == self.modified

@@ -40,7 +40,6 @@ impl SealedFiles {
 
     /// Returns the outside path of a file that the step made in a writable folder; `None` for files
     /// that existed before.
-    #[must_use]
     pub fn made(&self, path: &Path) -> Option<PathBuf> {
         if self
             .readable

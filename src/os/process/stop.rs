@@ -48,7 +48,6 @@ impl StopRequest {
     }
 
     /// Returns the requested level.
-    #[must_use]
     pub fn level(&self) -> StopLevel {
         *self.level.borrow()
     }
@@ -65,7 +64,6 @@ impl StopRequest {
 
     /// Returns the descriptor that becomes readable at a request for a higher level, until it is
     /// silenced.
-    #[must_use]
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

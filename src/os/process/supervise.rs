@@ -57,7 +57,6 @@ const ALL_KINDS: u32 = 0x4000_0000;
 
 /// Runs as a supervisor if the arguments request it. Must be called before anything else, with one
 /// thread, no open descriptors except the standard ones, and a socket to vplan as standard input.
-#[must_use]
 pub fn supervise_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != ARGUMENT) || arguments.next().is_some() {

@@ -40,7 +40,6 @@ pub enum Amendment {
 
 impl Amendment {
     /// Returns the line of the contract as it would be; a block on one line.
-    #[must_use]
     pub fn line(&self, contract: &Contract) -> String {
         match self {
             Amendment::Condition { condition, globs } => {
@@ -84,7 +83,6 @@ impl Amendment {
 }
 
 /// Returns the head of a condition that does not ask for a change.
-#[must_use]
 pub fn head(test: &Test) -> String {
     let sought = |sought: &Sought| match sought {
         Sought::Path(path) => quote_literal(&path.to_string()).into_owned(),

@@ -105,13 +105,11 @@ impl FindingKind {
     }
 
     /// Says what findings of the kind mean.
-    #[must_use]
     pub fn meaning(self) -> &'static str {
         self.row().0
     }
 
     /// Returns how grave it is, unless somebody asks for more.
-    #[must_use]
     pub fn severity(self) -> Severity {
         self.row().1
     }
@@ -182,7 +180,6 @@ pub struct Audited {
 
 impl Audited {
     /// Whether something is an error.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.any(|finding| finding.severity == Severity::Error)
@@ -282,7 +279,6 @@ impl<'a> Context<'a> {
 
 impl Finding {
     /// Says what it is about, for people.
-    #[must_use]
     pub fn what(&self) -> String {
         let named = match self.globs.is_empty() {
             true => &self.files,
@@ -300,7 +296,6 @@ impl Finding {
     }
 
     /// Says what it means.
-    #[must_use]
     pub fn meaning(&self) -> &'static str {
         match (self.kind, self.severity) {
             (FindingKind::UndeclaredInput, Severity::Warning) => {
@@ -314,7 +309,6 @@ impl Finding {
     }
 
     /// Says it in one sentence, for people.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let program = framed(" by ", self.program.as_ref(), "");
         let line = framed("; `", self.line.as_ref(), "` would mend it");

@@ -16,7 +16,6 @@ pub struct TrackedFiles<'a> {
 
 impl<'a> TrackedFiles<'a> {
     /// Takes the tracked files, sorted.
-    #[must_use]
     pub fn new(all: &'a [RepoPath]) -> Self {
         let mut by_ending: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
         let mut by_folder: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
@@ -56,7 +55,6 @@ impl<'a> TrackedFiles<'a> {
 ///
 /// Globs select no tracked file that was not read, unless their folder was listed: then at most half
 /// as many as were read. A path that is not UTF-8 cannot be selected, and is left out.
-#[must_use]
 pub fn cover(
     wanted: &[&RepoPath],
     read: &[&RepoPath],

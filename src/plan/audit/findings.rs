@@ -26,7 +26,6 @@ pub struct ObservedFindings {
 impl ObservedFindings {
     /// Says what an audit has found, and fails the run for findings of the kinds in `denied`. Where
     /// not all was seen, no finding says nothing: then a pass is incomplete.
-    #[must_use]
     pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
         let gaps = audited.incomplete.iter();
         let gaps = gaps.map(|gap| format!("{}: {}", visible(&gap.check), gap.reason));
@@ -44,7 +43,6 @@ impl ObservedFindings {
     }
 
     /// Says that the contract could not be held against what was seen.
-    #[must_use]
     pub fn unknown(why: String, denied: &[FindingKind]) -> Self {
         let unseen = unseen(std::slice::from_ref(&why), denied);
         Self {

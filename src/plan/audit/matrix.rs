@@ -44,7 +44,6 @@ pub struct Cell {
 }
 
 /// Lays out what was found in the runs of a subject.
-#[must_use]
 pub fn matrix(subject: &Subject<'_>, audited: &Audited) -> Matrix {
     let seen = gather(subject);
     let holes: Vec<BTreeSet<RepoPath>> = seen

@@ -21,7 +21,6 @@ pub use context::{Audited, Finding, FindingKind, Incomplete, ObservedRun, Severi
 pub(super) use observed::reason;
 
 /// Holds a contract against what was seen. The order of the runs makes no difference.
-#[must_use]
 pub fn audit(subject: &Subject<'_>) -> Audited {
     let seen = observed::gather(subject);
     let context = Context::new(subject);

@@ -19,7 +19,6 @@ const OBSERVATIONS: usize = 8;
 /// reads and writes other files. The values of variables from outside count by their names only,
 /// because records do not keep them. What the contract says of the step besides (its inputs, its
 /// time limit, its order) does not change what its processes do.
-#[must_use]
 pub fn identity(step: &Step) -> Option<Digest> {
     let argv = step.argv.as_ref()?;
     let services = step.with.iter().map(|service| Service {
@@ -77,7 +76,6 @@ struct Command {
 
 impl KnownEffects {
     /// Makes it for a plan; nothing is known of its steps yet.
-    #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let wanted = plan.steps.iter().filter_map(identity);
         Self(wanted.map(|id| (id, Command::default())).collect())
@@ -85,7 +83,6 @@ impl KnownEffects {
 
     /// Whether a recorded step has the same command as one of the plan of which more observations
     /// count.
-    #[must_use]
     pub fn wants(&self, step: &Step) -> bool {
         let own = identity(step).and_then(|id| self.0.get(&id));
         own.is_some_and(|own| own.observations < OBSERVATIONS)

@@ -37,7 +37,6 @@ pub struct Meeting {
 
 impl Meeting {
     /// Says it for people.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let what = &self.what;
         let (writer, before, after) = match self.kind {

@@ -56,7 +56,6 @@ impl StepBeside {
 }
 
 /// Says it for each step, in plan order.
-#[must_use]
 pub fn outlook(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
     let effects = Effects::of_all(plan, known);
     let outlook = Outlook {

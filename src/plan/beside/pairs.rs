@@ -16,7 +16,6 @@ pub enum Apart<'s> {
 }
 
 /// Returns what the contract says that keeps two steps apart, if it says anything.
-#[must_use]
 pub fn kept_apart<'s>(one: &'s Step, other: &Step) -> Option<Apart<'s>> {
     let exclusive = one.exclusive.as_deref();
     let exclusive = exclusive.filter(|name| other.exclusive.as_deref() == Some(name));
@@ -39,7 +38,6 @@ pub struct Beside {
 impl Beside {
     /// Decides it for all pairs of a plan's steps. Takes time for the paths and for what the pairs
     /// share of them, not for each pair's paths.
-    #[must_use]
     pub fn of(plan: &Plan, known: &KnownEffects) -> Self {
         Self::among(&Effects::of_all(plan, known))
     }
@@ -60,7 +58,6 @@ impl Beside {
     }
 
     /// Whether two steps may run beside each other.
-    #[must_use]
     pub fn may(&self, one: StepIndex, other: StepIndex) -> bool {
         !self.unknown.has(one) && !self.unknown.has(other) && !self.meets[one].has(other)
     }

@@ -52,7 +52,6 @@ impl ContractDiff {
     }
 
     /// Counts the differences by which the newer contract is weaker, or may be.
-    #[must_use]
     pub fn weaker(&self) -> usize {
         let open = |d: &&Difference| {
             d.class == Class::Weakens || (d.class == Class::Undecided && !d.accepted)

@@ -33,7 +33,6 @@ impl<'a> Side<'a> {
 
 /// Compares two contracts. `tracked`: files of the repository, which make the better examples; it
 /// may be empty.
-#[must_use]
 pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> ContractDiff {
     let pairs = Pairs::new(old.contract, new.contract);
     let mut comparison = Comparison {

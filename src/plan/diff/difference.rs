@@ -106,7 +106,6 @@ pub struct ContractDiff {
 
 impl ContractDiff {
     /// Counts the differences of a class.
-    #[must_use]
     pub fn count(&self, class: Class) -> usize {
         self.differences.iter().filter(|d| d.class == class).count()
     }

@@ -82,7 +82,6 @@ pub struct PlanDiff {
 }
 
 /// Compares two plans.
-#[must_use]
 pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
     let (a, b) = (value(old), value(new));
     let list = |value: &'_ Value, name: &str| value.get(name).and_then(Value::as_array).cloned();

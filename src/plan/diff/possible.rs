@@ -129,14 +129,12 @@ impl<'a> Possible<'a> {
     }
 
     /// Whether a path can lie inside of the globs.
-    #[must_use]
     pub fn is_any_inside(&self) -> bool {
         let anything = self.anything();
         self.ask(anything, Vec::new(), &mut None) != Reachability::Never
     }
 
     /// Returns the answers, in the order of the contract.
-    #[must_use]
     pub fn checks(&self) -> Vec<PossibleCheck> {
         let mut last = None;
         let own = |index: CheckIndex| match self.ask(self.obligation(index), Vec::new(), &mut last)
@@ -161,7 +159,6 @@ impl<'a> Possible<'a> {
     }
 
     /// Whether a change of this file alone plans any check.
-    #[must_use]
     pub fn guards(&self, file: &RepoPath) -> bool {
         let results = self.judge(std::slice::from_ref(file));
         let applies = |index: CheckIndex| {

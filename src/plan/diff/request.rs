@@ -46,7 +46,6 @@ pub struct Weaker {
 
 impl Weaker {
     /// Returns a short text, for people and agents.
-    #[must_use]
     pub fn line(&self) -> String {
         let place = self.at.as_ref().map(|at| {
             let then = if self.is_old { " at the base" } else { "" };
@@ -59,7 +58,6 @@ impl Weaker {
 
 /// Translates a request for the older contract: checks have the names that it uses, a role that it
 /// does not have becomes `worker`.
-#[must_use]
 pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     let pairs = Pairs::new(old.contract, new.contract);
     let then = |name: &str| {
@@ -97,7 +95,6 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
 
 /// Whether a request names checks, by `--only` or to run whatever their conditions are, of which
 /// the older contract knows none: it requested nothing then.
-#[must_use]
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
     (!request.only.is_empty() && then.only.is_empty())
         || (!request.names.is_empty() && then.names.is_empty())
@@ -105,7 +102,6 @@ pub fn asks_nothing(request: &Request, then: &Request) -> bool {
 
 /// Compares what two contracts require for one request: each check that counted must still be
 /// required, as strictly.
-#[must_use]
 pub fn weaker(old: &PlannedSide<'_>, new: &PlannedSide<'_>) -> Vec<Weaker> {
     let pairs = Pairs::new(old.side.contract, new.side.contract);
     let now = names(new);

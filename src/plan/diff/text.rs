@@ -39,7 +39,6 @@ impl Lines<'_> {
 }
 
 /// Formats a comparison of contracts.
-#[must_use]
 pub fn contracts(diff: &ContractDiff, style: &dyn Style) -> String {
     let text = String::new();
     let mut out = Lines { style, text };
@@ -88,7 +87,6 @@ fn test(asked: &DifferingRequest) -> String {
 }
 
 /// Returns the last line: how many of each class.
-#[must_use]
 pub fn summary(diff: &ContractDiff) -> String {
     if diff.differences.is_empty() {
         return "the contracts mean the same".to_owned();
@@ -171,7 +169,6 @@ fn one(same: &[&Difference], out: &mut Lines<'_>) {
 }
 
 /// Formats a comparison of plans.
-#[must_use]
 pub fn plans(diff: &PlanDiff, style: &dyn Style) -> String {
     if diff.equal {
         let digest = diff.new.as_ref();

@@ -15,7 +15,6 @@ pub struct Row<'t> {
 /// Puts two lists side by side. Either column, read downwards, gives its list; rows with both sides
 /// hold equal names, and there are as many of them as possible (unless the lists differ over
 /// millions of pairs: then only their equal beginnings and ends).
-#[must_use]
 pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
     let is_same = |(a, b): &(&&str, &&str)| a == b;
     let same = expected.iter().zip(actual).take_while(is_same).count();

@@ -37,7 +37,6 @@ pub struct Touched {
 impl Touched {
     /// The same parts of another reading of the contract, in which the rows of `each` blocks may be
     /// others: of a definition the first.
-    #[must_use]
     pub fn onto(&self, from: &Contract, to: &Contract) -> Self {
         fn definition(contract: &Contract, place: Place) -> (&str, Span) {
             (contract.file(place.source), place.span)
@@ -171,7 +170,6 @@ vplan_base::vocabulary! {
 
 impl ItemKind {
     /// Returns the name of several of them.
-    #[must_use]
     pub fn plural(self) -> &'static str {
         match self {
             ItemKind::Check => "checks",
@@ -211,7 +209,6 @@ pub struct Count {
 impl Count {
     /// Returns the percentage, rounded down, so that 100 is all; 100 also when there is nothing to
     /// cover.
-    #[must_use]
     pub fn percent(self) -> usize {
         (self.covered * 100).checked_div(self.total).unwrap_or(100)
     }
@@ -231,7 +228,6 @@ pub struct Coverage {
 
 impl Coverage {
     /// Sums up what the tests touched.
-    #[must_use]
     pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
         let (mut checks, mut pulled) =
             (BTreeSet::<CheckIndex>::new(), BTreeSet::<RiskIndex>::new());
@@ -287,7 +283,6 @@ impl Coverage {
     }
 
     /// Returns the count of all items.
-    #[must_use]
     pub fn total(&self) -> Count {
         let sum = |f: fn(&Count) -> usize| self.kinds.values().map(f).sum();
         Count {

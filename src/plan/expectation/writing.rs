@@ -16,7 +16,6 @@ const WIDTH: usize = 100;
 ///
 /// A test has no mode, no `--only`, no `--skip` and no way to run: these parts of the request are
 /// not written. `None` when a path is not UTF-8, which no test can name.
-#[must_use]
 pub fn write_expect(
     title: &str,
     request: &Request,

@@ -82,7 +82,6 @@ pub struct TakenOut {
 }
 
 /// Collects the definitions of a contract.
-#[must_use]
 pub fn definitions(contract: &Contract) -> Definitions {
     let mut all: Vec<(Definition, Alike, Vec<Alike>)> = Vec::new();
     let mut known: BTreeMap<(&str, usize, usize), Vec<usize>> = BTreeMap::new();
@@ -142,7 +141,6 @@ pub fn definitions(contract: &Contract) -> Definitions {
 }
 
 /// Returns the checks that the blocks of imports take out.
-#[must_use]
 pub fn taken_out(contract: &Contract) -> Vec<TakenOut> {
     let taken = contract.taken_out.iter().map(|taken| TakenOut {
         file: contract.file(taken.source).to_owned(),
@@ -186,13 +184,11 @@ fn changes(contract: &Contract, check: &Check) -> Vec<Change> {
 }
 
 /// Says what the blocks of imports change of a check: `timeout changed in contracts/verify.vplan:6`.
-#[must_use]
 pub(crate) fn changed_text(contract: &Contract, check: &Check) -> Option<String> {
     changes_text(&changes(contract, check))
 }
 
 /// Returns that text for each check of which something is changed, by name.
-#[must_use]
 pub(crate) fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
     let checks = contract.checks.iter();
     checks
@@ -214,7 +210,6 @@ fn changes_text(changes: &[Change]) -> Option<String> {
 }
 
 /// Says which checks are taken out, and where.
-#[must_use]
 pub(crate) fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
     let text = |taken: &TakenOut| {
         let at = place(Some(&taken.file), taken.line);
@@ -224,7 +219,6 @@ pub(crate) fn taken_out_text(taken_out: &[TakenOut]) -> Vec<String> {
 }
 
 /// Renders the definitions as text: a line each, with what belongs to it below.
-#[must_use]
 pub fn definitions_text(of: &Definitions, options: &Options) -> String {
     let mut out = String::new();
     let paint = |mark, text: &str| options.style.paint(mark, text);

@@ -12,7 +12,6 @@ const LONGEST_COMMAND: usize = 60;
 
 /// Returns the graph for Graphviz: one cluster for each tier, solid edges for `needs`, dashed ones
 /// for `sequence`, dotted ones for artifacts and writers, grey ones from what prepares.
-#[must_use]
 pub fn dot(plan: &Plan) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut out = String::from(
@@ -50,7 +49,6 @@ pub fn dot(plan: &Plan) -> String {
 
 /// Returns the graph for Mermaid: as [`dot`]; thick edges for `needs`, plain ones for `sequence`,
 /// dotted ones for artifacts and writers, and labelled dotted ones from what prepares.
-#[must_use]
 pub fn mermaid(plan: &Plan) -> String {
     let name = |index: StepIndex| format!("s{}", index.position() + 1);
     let mut out = String::from("flowchart LR\n");

@@ -41,7 +41,6 @@ pub struct StepOutlook {
 
 impl Outlook {
     /// Adds up what is known of the steps of a plan, in plan order. `None` where that is nothing.
-    #[must_use]
     pub fn of(steps: Vec<StepOutlook>) -> Option<Self> {
         let says = |s: &StepOutlook| {
             s.beside.is_some()

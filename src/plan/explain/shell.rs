@@ -12,7 +12,6 @@ use vplan_check::request::{Assertion, FileType};
 use vplan_check::{Kind, Severity};
 
 /// Returns the script. A step that a shell cannot express becomes a comment and a failing command.
-#[must_use]
 pub fn shell(plan: &Plan) -> String {
     let mut out = String::from("#!/bin/sh\n");
     if let Some(digest) = &plan.digest {

@@ -95,7 +95,6 @@ impl Change {
     }
 
     /// Returns the flags of a command line.
-    #[must_use]
     pub(crate) fn to_args(&self) -> Vec<Word> {
         let mut args: Vec<Word> = Vec::new();
         if let Some(role) = &self.role {
@@ -393,7 +392,6 @@ fn paths_of(texts: impl Iterator<Item = impl AsRef<[u8]>>) -> Vec<RepoPath> {
 }
 
 /// Renders the story as text.
-#[must_use]
 pub fn story_text(story: &Story, options: &Options) -> String {
     let mut out = String::new();
     let id = visible(&story.id);

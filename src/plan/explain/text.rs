@@ -25,7 +25,6 @@ const WIDEST_ID: usize = 28;
 
 /// Renders the whole plan: a summary, every step in order, every check left out, tiers, repairs,
 /// notes.
-#[must_use]
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page {
         options,
@@ -53,7 +52,6 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
 }
 
 /// Lists the settings of a step that are not the defaults, and its time limit.
-#[must_use]
 pub fn settings(step: &Step) -> Vec<String> {
     let mut parts = vec![
         step.kind.verb().to_owned(),
@@ -89,7 +87,6 @@ pub fn settings(step: &Step) -> Vec<String> {
 
 /// Returns how a step is confined, by whom if that is not the contract, and what it may read besides;
 /// nothing where it is not.
-#[must_use]
 pub fn confinement(step: &Step) -> Option<String> {
     let asked = asked_settings(step.confinement());
     let flags: Vec<String> = asked.iter().map(|(row, _)| format!("--{row}")).collect();
@@ -102,7 +99,6 @@ pub fn confinement(step: &Step) -> Option<String> {
 }
 
 /// Returns a confinement as the settings that ask for it: `sandbox guard, network off`.
-#[must_use]
 pub fn confined(by: Confinement) -> String {
     let asked = asked_settings(by).into_iter();
     let asked: Vec<String> = asked.map(|(row, word)| format!("{row} {word}")).collect();
@@ -143,7 +139,6 @@ fn setting(setting: &Setting, held: FieldValue<'_>) -> Option<String> {
 }
 
 /// Returns the command as it is started, without the environment, which has its own line.
-#[must_use]
 pub fn command_line(step: &Step) -> String {
     match &step.argv {
         Some(argv) => to_text(&Default::default(), argv),
@@ -152,7 +147,6 @@ pub fn command_line(step: &Step) -> String {
 }
 
 /// Describes a service on a line.
-#[must_use]
 pub(crate) fn service_line(service: &Service) -> String {
     let ready = match &service.ready {
         None => "as soon as it is started".to_owned(),
@@ -555,7 +549,6 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
 }
 
 /// Explains why a check was left out, with the lines of the contract that decided.
-#[must_use]
 pub fn omission(omitted: &Omitted) -> String {
     let lines = omitted.reasons.iter();
     let mut lines: Vec<(Option<&str>, usize)> = lines

@@ -56,7 +56,6 @@ pub struct Node {
 
 impl Node {
     /// Returns the place from the name to the last entry, without the block.
-    #[must_use]
     pub fn span(&self) -> Span {
         let last = self.entries.last();
         last.map_or(self.name.span, |last| self.name.span.to(last.at))
@@ -78,7 +77,6 @@ pub struct NodeEntry {
 
 impl NodeEntry {
     /// Returns the place of all of it.
-    #[must_use]
     pub fn span(&self) -> Span {
         let first = self.name.as_ref().or(self.mark.as_ref());
         first.map_or(self.at, |first| first.span.to(self.at))
@@ -137,7 +135,6 @@ pub struct Lines {
 
 /// Reads a text of one node a line. A line with a fault is left out and reading continues after it,
 /// until there are more than `most`; messages call the text `what`.
-#[must_use]
 pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
     let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut reader = Reader {

@@ -25,7 +25,6 @@ pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
 pub(super) const LIST: &str = "list";
 
 /// Writes the plan as a KDL 2 document, with a comment for its reader in front.
-#[must_use]
 pub fn to_kdl(plan: &Plan) -> String {
     let mut out = HEAD.to_owned();
     if let Ok(Value::Object(fields)) = serde_json::to_value(plan) {

@@ -9,7 +9,6 @@ use vplan_base::index::Dense;
 /// Returns the artifact constraints between nodes: cleaners before producers, producers before
 /// consumers, where globs overlap. Each list has the patterns of one setting, with the node they
 /// belong to.
-#[must_use]
 pub fn artifact_bundles(effects: &Dense<NodeIndex, Effects>) -> Vec<Bundle> {
     let cleans = by_glob(effects, |e| e.cleans);
     let produces = by_glob(effects, |e| e.produces);

@@ -19,7 +19,6 @@ pub enum Why {
 }
 
 /// Returns why a direct successor waits.
-#[must_use]
 pub fn why(earlier: &Step, later: &Step) -> Why {
     let meet = |a: &[_], b: &[_]| a.iter().any(|a| b.iter().any(|b| overlap::overlaps(a, b)));
     if later.needs.contains(&earlier.id) {

@@ -135,7 +135,6 @@ impl ProposalAnswer {
 
     /// Returns the form in which it is recorded: canonical JSON, which [`ProposalAnswer::read`] reads back
     /// to the same.
-    #[must_use]
     pub fn text(&self) -> String {
         #[derive(Serialize, JsonSchema)]
         struct Shape<'a> {
@@ -211,7 +210,6 @@ impl JsonSchema for ProposalAnswer {
 
 impl Proposal {
     /// Returns the question and its answer as one JSON document, for a run record.
-    #[must_use]
     pub fn record(&self) -> String {
         format!(
             "{{\"answer\":{},\"question\":{},\"version\":1}}",
@@ -220,7 +218,6 @@ impl Proposal {
     }
 
     /// Returns the plan's reference to it.
-    #[must_use]
     pub fn reference(&self) -> ProposalRef {
         ProposalRef {
             answer: Digest::of(self.answer.as_bytes()),

@@ -91,7 +91,6 @@ impl DivisionError {
 impl Division {
     /// Divides a plan into so many shares. `known`: how long steps took, by id, in milliseconds; all
     /// others are taken to last as long as half of the known ones do not exceed.
-    #[must_use]
     pub fn new(plan: &Plan, shares: u32, known: &BTreeMap<String, u64>) -> Self {
         let of = |step: &Step| known.get(&step.id).map(|ms| (*ms).clamp(1, HEAVIEST));
         let mut all: Vec<u64> = plan.steps.iter().filter_map(of).collect();
@@ -115,7 +114,6 @@ impl Division {
     /// Returns the division into the fewest shares that are not expected to take longer than so
     /// long. Where there is none, more shares than steps are of no use: it has as many as asked for,
     /// or as there is something to deal.
-    #[must_use]
     pub fn within(self, plan: &Plan, target_ms: u64) -> Self {
         let most = usize::try_from(self.count).unwrap_or(usize::MAX);
         let useful = Dealing::new(plan).dealt.len().clamp(1, most);
@@ -145,7 +143,6 @@ impl Division {
 
     /// Returns how long each share is expected to take, its steps one after another, in
     /// milliseconds.
-    #[must_use]
     pub fn expected(&self, plan: &Plan) -> Vec<u64> {
         let all = self.shares(plan);
         let time = |ids: &Vec<&str>| {
@@ -156,7 +153,6 @@ impl Division {
     }
 
     /// Returns the ids of the steps of each share, in plan order.
-    #[must_use]
     pub fn shares<'p>(&self, plan: &'p Plan) -> Vec<Vec<&'p str>> {
         let shares = Dealing::new(plan).by_weight(self.count, |id| self.weight(id));
         let ids = |steps: &std::collections::BTreeSet<_>| {
@@ -167,7 +163,6 @@ impl Division {
     }
 
     /// Returns the words of `--shard` for all shares: `1/3`, `2/3`, `3/3`.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let all = 1..=self.count;
         all.map(|index| format!("{index}/{}", self.count)).collect()
@@ -192,7 +187,6 @@ impl Division {
     }
 
     /// Returns the text of its file.
-    #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }

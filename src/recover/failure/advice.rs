@@ -21,7 +21,6 @@ const LONGEST: usize = 60;
 
 /// Returns the facts beyond those of classifying that [`advice`] about a classified failure depends
 /// on: which of the possible files there is.
-#[must_use]
 pub fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
     let paths = asked(step, code).map(|asked| asked.paths());
     let paths = paths.into_iter().flatten();
@@ -30,7 +29,6 @@ pub fn questions(step: &Step, code: FailureCode) -> BTreeSet<Question> {
 
 /// Returns advice about the names that a failed step's command requests, if they are the cause: the
 /// missing name, similar ones, and the file. In vplan's own words, with plain names only.
-#[must_use]
 pub fn advice(step: &Step, code: FailureCode, stderr: &[u8], facts: &Facts) -> Option<String> {
     match asked(step, code) {
         Some(asked) => undeclared(&asked, facts),

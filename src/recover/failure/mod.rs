@@ -107,7 +107,6 @@ fn not_started(scene: &Scene<'_>) -> Option<String> {
 }
 
 /// Classifies why a step of the plan failed.
-#[must_use]
 pub fn classify(plan: &Plan, index: StepIndex, evidence: &Evidence, facts: &Facts) -> Failure {
     let step = plan.step(index);
     let scene = Scene::new(plan, index, step, evidence, facts);
@@ -153,7 +152,6 @@ fn decide(row: &Row, scene: &Scene<'_>) -> Option<String> {
 
 /// Returns the facts on which classifying this step's failure, or repairing it, depends. Gather
 /// them before [`classify`] and [`crate::recover`].
-#[must_use]
 pub fn questions(step: &Step) -> BTreeSet<Question> {
     let questions = requested_names(step).and_then(|asked| asked.questions());
     questions.into_iter().flatten().collect()

@@ -35,7 +35,6 @@ pub enum AskedKind {
 impl RequestedNames {
     /// Returns the questions for the list of declared names, in the repository and at the base
     /// revision.
-    #[must_use]
     pub fn questions(&self) -> Option<[Question; 2]> {
         let dir = self.dir.clone()?;
         match self.kind {
@@ -60,7 +59,6 @@ impl RequestedNames {
 
     /// Returns the names that the repository certainly does not declare, in a file that certainly
     /// exists.
-    #[must_use]
     pub fn undeclared(&self, facts: &Facts) -> Vec<String> {
         let now = self.now();
         let now = now.filter(|now| matches!(facts.get(now), Some(FactAnswer::List(_))));
@@ -72,7 +70,6 @@ impl RequestedNames {
     }
 
     /// Returns the possible paths of the declaring file, in the tool's order.
-    #[must_use]
     pub fn paths(&self) -> Vec<RepoPath> {
         let dirs = self.dir.iter();
         let paths = dirs.flat_map(|dir| self.files.iter().map(|file| dir.join(file.as_bytes())));
@@ -81,7 +78,6 @@ impl RequestedNames {
 }
 
 /// Returns the names that a step's command requests.
-#[must_use]
 pub fn requested_names(step: &Step) -> Option<RequestedNames> {
     layers_of(step).into_iter().find_map(asked_of)
 }

@@ -62,7 +62,6 @@ pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
 
 /// Returns the steps involved, if the step at `index` is a presence check of a likely generated
 /// path after a cleanup.
-#[must_use]
 pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
     let path = checked_path(plan.step(index))?;
     let steps = || plan.numbered_steps();
@@ -95,7 +94,6 @@ pub fn misplaced(plan: &Plan, index: StepIndex) -> Option<Misplaced> {
 }
 
 /// Counts the pairs of a cleanup and a later check for a file that it removes.
-#[must_use]
 pub fn pairs(plan: &Plan) -> usize {
     let steps = plan.steps.iter().enumerate();
     let checks = steps.filter_map(|(i, step)| Some((i, checked_path(step)?)));
@@ -112,7 +110,6 @@ pub(crate) fn is_bare(plan: &Plan) -> bool {
 }
 
 /// Returns the path of `test -f PATH`, `test -s PATH`, `[ -f PATH ]`, if it is likely generated.
-#[must_use]
 pub(crate) fn checked_path(step: &Step) -> Option<RepoPath> {
     let words: Vec<&[u8]> = step.argv.iter().flatten().map(|w| w.as_bytes()).collect();
     let [program, operands @ ..] = words.as_slice() else {

@@ -11,7 +11,6 @@ use vplan_base::vocabulary::{FailureCode, RewriteRule};
 use vplan_plan::Coverage::{Full, Narrowed};
 
 /// Returns the rule of this name.
-#[must_use]
 pub fn rule(name: RewriteRule) -> Rule {
     use FailureCode::{
         MissingMakeTarget, MissingScript, NoTestFiles, SequenceIssue, UnsupportedFormat,

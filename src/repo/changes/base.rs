@@ -20,7 +20,6 @@ use vplan_plan::caveat::Caveat;
 const COMMON: [&str; 3] = ["main", "master", "trunk"];
 
 /// Whether a branch of this name is tried if no remote names its default branch.
-#[must_use]
 pub fn is_common_name(branch: &str) -> bool {
     COMMON.contains(&branch)
 }
@@ -63,7 +62,6 @@ pub struct Unrelated {
 
 impl Unrelated {
     /// Returns the branch if its merge base with HEAD is the empty tree.
-    #[must_use]
     pub fn of(branch: &str, tip: Oid, merge_base: &Oid) -> Option<Self> {
         merge_base.is_empty_tree().then(|| Self {
             branch: Some(branch.to_owned()),
@@ -139,7 +137,6 @@ pub struct Lacking {
 
 impl Lacking {
     /// Describes the missing part, on one line.
-    #[must_use]
     pub fn message(&self) -> String {
         let whose = |remote: &str| format!(" of `{}`", visible(remote));
         let remote = self.remote.as_deref().map(whose).unwrap_or_default();
@@ -155,7 +152,6 @@ impl Lacking {
     }
 
     /// Returns the commands that fetch it, on one line.
-    #[must_use]
     pub fn commands(&self) -> Option<String> {
         let remote = self.remote.as_deref().filter(|r| is_branch_name(r))?;
         let branch = self.branch.as_deref().filter(|b| is_branch_name(b));
@@ -187,7 +183,6 @@ impl DefaultBase {
     }
 
     /// Describes the comparison to people: one line.
-    #[must_use]
     pub fn description(&self) -> String {
         let Some(commit) = &self.commit else {
             return "the work tree, on a branch without commits".to_owned();
@@ -210,7 +205,6 @@ impl DefaultBase {
 
     /// Returns what this clone lacks, if no base is known because of that. If no person reads the
     /// notes, this is an error.
-    #[must_use]
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
             BaseOrigin::Unknown(Unknown::Lacking(lacking)) => Some(lacking),
@@ -232,7 +226,6 @@ impl DefaultBase {
     }
 
     /// Returns the reason if no base is known.
-    #[must_use]
     pub fn unknown(&self) -> Option<&Unknown> {
         match &self.how {
             BaseOrigin::Unknown(why) => Some(why),

@@ -5,7 +5,6 @@ use vplan_base::word::visible;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 
 /// Returns the caveats of a default base.
-#[must_use]
 pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
     let unknown = base.unknown().map(unknown);
     let ignored = base.ignored.as_deref().map(ignored);
@@ -52,7 +51,6 @@ pub(super) fn ignored(branch: &str) -> Caveat {
 
 /// Makes the caveat about a requested base that excludes commits of the change. `whose`: who
 /// requests it.
-#[must_use]
 pub fn later(base: &DefaultBase, whose: &str) -> Caveat {
     let shown = base.reference.as_deref().map(visible).unwrap_or_default();
     let message = format!("{whose} leaves out commits that are not on `{shown}`");

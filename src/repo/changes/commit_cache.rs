@@ -31,13 +31,11 @@ pub struct CommitCache {
 
 impl CommitCache {
     /// Makes a cache that lasts no longer than this process.
-    #[must_use]
     pub fn nowhere() -> Self {
         Self::default()
     }
 
     /// Makes a cache in the state directory of the repository at `root`, below `base`.
-    #[must_use]
     pub fn below(base: PathBuf, root: &Path) -> Self {
         Self {
             place: Some((base, root.to_owned())),
@@ -46,7 +44,6 @@ impl CommitCache {
     }
 
     /// Returns the answer to a question. Neither has a tab or a line end.
-    #[must_use]
     pub fn get(&self, question: &str) -> Option<String> {
         if self.lines.borrow().is_none() {
             let lines = self.read();
@@ -92,7 +89,6 @@ impl CommitCache {
     }
 
     /// Returns the long answer to a question, if it was the last one of its kind.
-    #[must_use]
     pub fn large(&self, question: &str) -> Option<Vec<u8>> {
         let (base, root) = self.place.as_ref()?;
         let state = StateDir::find(base, root).ok()??;

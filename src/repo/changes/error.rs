@@ -81,7 +81,6 @@ pub enum ChangeError {
 
 impl ChangeError {
     /// Returns its stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             ChangeError::Git(e) => e.code(),
@@ -102,7 +101,6 @@ impl ChangeError {
     }
 
     /// Returns the help for the message, if there is any.
-    #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
             ChangeError::Git(e) => return e.help(),

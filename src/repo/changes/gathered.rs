@@ -42,7 +42,6 @@ pub struct Gathered {
 impl Gathered {
     /// Whether nothing changed since the default base, and no source was named. In CI that is an
     /// error: an empty change set must be requested.
-    #[must_use]
     pub fn is_empty_by_default(&self) -> bool {
         self.by_default && self.changes.is_empty()
     }
@@ -56,7 +55,6 @@ impl Gathered {
 
     /// Returns the commit that the changed files were compared with, if they were compared with
     /// one.
-    #[must_use]
     pub fn compared_with(&self) -> Option<&Oid> {
         self.base
             .as_ref()

@@ -16,7 +16,6 @@ pub(crate) const FROM_ROOT: &[u8] = b":/";
 
 /// Whether the work tree has a file at a path: anything but a directory, with no symlink on the way and
 /// not one of git's own.
-#[must_use]
 pub fn is_file(root: &Path, path: &RepoPath) -> bool {
     is_entry(root, path) && is_plain(root, &path.folder())
 }
@@ -73,7 +72,6 @@ pub fn unknown(
 }
 
 /// Makes the caveat about unknown files.
-#[must_use]
 pub fn caveat(unknown: Vec<RepoPath>) -> Option<Caveat> {
     let message = match unknown.len() {
         0 => return None,

@@ -336,7 +336,6 @@ fn quoted_path(field: &[u8]) -> Result<RepoPath, Problem> {
 
 /// Writes a list as git writes it, with the status of every file (no renames). [`parse`] reads it
 /// back to the same files.
-#[must_use]
 pub fn encode(files: &[ChangedFile], format: ListFormat, nul: bool) -> Vec<u8> {
     let (field, record) = if nul { (b'\0', b'\0') } else { (b'\t', b'\n') };
     let mut out = Vec::new();

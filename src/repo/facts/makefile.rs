@@ -14,7 +14,6 @@ use vplan_init::makefile::{Line, lines, without_comment};
 pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// Returns the targets, or `None` if only make can determine them.
-#[must_use]
 pub fn targets(text: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
     // Make skips a byte order mark, and stops at a NUL.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);

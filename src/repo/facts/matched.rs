@@ -71,7 +71,6 @@ fn of(
 }
 
 /// Returns the globs that match one of these files, each with its first file.
-#[must_use]
 pub fn first_matches(
     globs: &BTreeSet<Glob>,
     files: Vec<RepoPath>,

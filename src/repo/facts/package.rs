@@ -16,7 +16,6 @@ pub struct Manifest {
 
 /// Parses a manifest; `None` if it is not a JSON object, or its scripts are not an object of
 /// strings.
-#[must_use]
 pub fn read(bytes: &[u8]) -> Option<Manifest> {
     // npm drops a byte-order mark, too.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

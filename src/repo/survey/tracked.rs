@@ -33,7 +33,6 @@ pub fn tracked_reports<'c>(
 }
 
 /// Describes such a check, and how to fix it.
-#[must_use]
 pub fn words(id: &str, path: &RepoPath) -> (String, String) {
     (
         format!("`{id}` reports in `{path}`, which git tracks"),

@@ -117,7 +117,6 @@ fn mentions(contract: &Contract) -> Selection {
 
 /// Returns the largest directories without a mentioned file, and the files next to them by
 /// directory, each with their number.
-#[must_use]
 pub fn groups(all: &[(&RepoPath, bool)]) -> Vec<(String, usize)> {
     let mut touched: BTreeSet<&[u8]> = BTreeSet::new();
     for (path, _) in all.iter().filter(|(_, mentioned)| *mentioned) {
@@ -163,7 +162,6 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 impl Uncovered {
     /// Makes the warning, if there are such files.
-    #[must_use]
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         if self.files.is_empty() {
             return None;
@@ -182,7 +180,6 @@ impl Uncovered {
     }
 
     /// Makes the warning about files that define checks, if no condition mentions some of them.
-    #[must_use]
     pub fn defining(&self) -> Option<Diagnostic> {
         if self.defining.is_empty() {
             return None;

@@ -93,7 +93,6 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Returns both ends of a stream, at most `most` bytes each.
-    #[must_use]
     pub fn of(captured: &Captured, most: usize) -> Self {
         let kept = captured.head.as_bytes().len() + captured.tail.as_bytes().len();
         let complete = u64::try_from(kept).is_ok_and(|kept| kept >= captured.total);

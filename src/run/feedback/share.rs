@@ -15,7 +15,6 @@ pub type Size<'s> = dyn Fn(&Feedback) -> usize + 's;
 pub(super) const CAVEATS_SHOWN: usize = 20;
 
 /// Measures canonical JSON.
-#[must_use]
 pub fn json_size(feedback: &Feedback) -> usize {
     to_canonical(feedback).len()
 }
@@ -23,7 +22,6 @@ pub fn json_size(feedback: &Feedback) -> usize {
 impl Feedback {
     /// Cuts it to a budget in bytes, as measured by `size`. What is left out is counted, and marked
     /// as `cut`; the names of failing checks are never left out and not counted in.
-    #[must_use]
     pub fn within(&self, bytes: usize, size: &Size<'_>) -> Self {
         if size(self) <= bytes {
             return self.clone();

@@ -45,7 +45,6 @@ pub struct FolderTransport {
 impl FolderTransport {
     /// Makes it. `dir`: the folder below which tries have theirs, without links; `binary`: the vplan that
     /// executes them.
-    #[must_use]
     pub fn new(dir: PathBuf, binary: PathBuf) -> Self {
         let pool = Pool::new(None);
         Self { dir, binary, pool }

@@ -171,7 +171,6 @@ impl<'a> Away<'a> {
 
     /// Returns for each step of a plan, in plan order, why it is executed here; `None` if it is
     /// not.
-    #[must_use]
     pub fn seats(&self, plan: &Plan) -> Vec<Option<Why>> {
         seats(plan, &|step| {
             self.environment
@@ -180,13 +179,11 @@ impl<'a> Away<'a> {
     }
 
     /// If no step is sent, returns the place for all steps, with the reason.
-    #[must_use]
     pub fn down(&self) -> Option<Place> {
         self.transport.down().map(|why| place_unanswered(&why))
     }
 
     /// Returns the remarks for the report's reader.
-    #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let note = |(kind, message): &(&str, String)| Note::new(kind, message.clone());
@@ -199,7 +196,6 @@ impl<'a> Away<'a> {
     }
 
     /// Executes a try elsewhere. Takes as long as that does, or until it is stopped.
-    #[must_use]
     pub fn execute(&self, sent: &Sent<'_>) -> CameBack {
         let environment = self
             .environment

@@ -157,20 +157,17 @@ impl<'a> Recall<'a> {
     }
 
     /// Sets the mark of the run.
-    #[must_use]
     pub fn marked(self, mark: Option<&'a RunMark>) -> Self {
         Self { mark, ..self }
     }
 
     /// Sets who says what is outside of the repository, and whether it may have changed.
-    #[must_use]
     pub fn seeing(self, outside: Option<&Arc<Outside>>) -> Self {
         let outside = outside.map_or(self.outside, Arc::clone);
         Self { outside, ..self }
     }
 
     /// Sets by which passes are shared.
-    #[must_use]
     pub fn sharing(self, cache: Option<&'a SharedCache>) -> Self {
         let sharing = cache.map(|cache| Sharing::new(self.root, self.environment, cache));
         let sharing = sharing.and_then(Result::ok);
@@ -178,7 +175,6 @@ impl<'a> Recall<'a> {
     }
 
     /// Whether [`Recall::look`] is needed before a try of this step.
-    #[must_use]
     pub fn concerns(&self, step: &Step, attempt: u32) -> bool {
         attempt == 1 && eligible(step).is_ok()
     }

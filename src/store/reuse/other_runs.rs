@@ -41,7 +41,6 @@ pub struct OtherRuns {
 
 impl OtherRuns {
     /// Whether no other run went on at any time between this moment and a later one.
-    #[must_use]
     pub(crate) fn is_alone_until(&self, later: &OtherRuns) -> bool {
         !self.active && !later.active && later.names.is_subset(&self.names)
     }

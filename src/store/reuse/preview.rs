@@ -22,7 +22,6 @@ impl Recall<'_> {
     /// Tells what would become of each step, in plan order, as far as it passed before with
     /// `inputs`. A step that would run counts as one that may change what those behind it see, as
     /// it does in a run.
-    #[must_use]
     pub fn preview(&self, plan: &Plan, trees: &dyn Snapshots) -> Vec<Option<PassPreview>> {
         let order = Order::new(plan);
         let mut past = Past::default();

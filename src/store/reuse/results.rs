@@ -101,7 +101,6 @@ impl Results {
     }
 
     /// Opens the folder for reading only; `None` if nothing was ever kept.
-    #[must_use]
     pub fn find(state: &StateDir) -> Option<Self> {
         let folder = state_files::find(&state.folder, FOLDER).ok()?;
         let salt = state_files::read(&folder, SALT, 32).ok()?.try_into().ok()?;
@@ -109,7 +108,6 @@ impl Results {
     }
 
     /// Digests a value of the environment, so that a reader of the store cannot guess values.
-    #[must_use]
     pub(crate) fn conceal(&self, name: &[u8], value: &[u8]) -> Digest {
         let mut bytes = self.salt.to_vec();
         bytes.extend((name.len() as u64).to_le_bytes());
@@ -119,7 +117,6 @@ impl Results {
     }
 
     /// Returns the pass under a key.
-    #[must_use]
     pub fn get(&self, key: &Digest) -> StoredPass {
         match self.read(&key.hex(), MOST_ENTRY) {
             Ok(bytes) => match KeptPass::decode(key, &bytes) {
@@ -202,7 +199,6 @@ impl Results {
 
     /// Returns the pass of a step that was kept last, under any key, and the list of the files that
     /// it left, if that is kept: to report what has changed since.
-    #[must_use]
     pub fn last(&self, step: &str) -> Option<(KeptPass, Option<Listing>)> {
         let (key, listing) = self.last_digests(&last_name(step))?;
         let entry = KeptPass::decode(&key, &self.read(&key.hex(), MOST_ENTRY).ok()?)?;
@@ -210,7 +206,6 @@ impl Results {
     }
 
     /// Whether a pass of a step is kept, under any key.
-    #[must_use]
     pub(crate) fn has_last(&self, step: &str) -> bool {
         self.has(&last_name(step))
     }
@@ -228,7 +223,6 @@ impl Results {
     }
 
     /// Reads the table of digests.
-    #[must_use]
     pub fn stats(&self) -> vplan_os::stat_cache::Stats {
         self.read(STATS, MOST_STATS)
             .map(vplan_os::stat_cache::Stats::decode)
@@ -363,7 +357,6 @@ fn listing_name(digest: &Digest) -> String {
 }
 
 /// Explains to people why there is no store.
-#[must_use]
 pub fn unavailable(error: &io::Error) -> String {
     format!("earlier results cannot be used: {}", message_of(error))
 }

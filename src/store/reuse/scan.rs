@@ -75,19 +75,16 @@ impl Scan {
     }
 
     /// Returns how many files there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// Returns a file, if it was scanned.
-    #[must_use]
     pub fn get(&self, path: &RepoPath) -> Option<&ScannedFile> {
         self.get_near(path, &mut 0)
     }
@@ -104,13 +101,11 @@ impl Scan {
     }
 
     /// Returns all of them as one set.
-    #[must_use]
     pub fn set(&self) -> FileSet {
         FileSet::of(self.files().map(|(path, seen)| (path, &seen.print)))
     }
 
     /// Whether a symlink is among them: what it leads to lies elsewhere.
-    #[must_use]
     pub(crate) fn has_links(&self) -> bool {
         self.files().any(|(_, seen)| seen.print.link.is_some())
     }
@@ -118,7 +113,6 @@ impl Scan {
     /// Returns the files that are not as they were scanned any more, by their metadata and, where
     /// these differ or may be those of two writes, by their content. `tree`: a snapshot of what is
     /// there now; `since`: a moment before the scan.
-    #[must_use]
     pub fn changed(
         &self,
         beneath: &Beneath,
@@ -151,7 +145,6 @@ impl Scan {
     }
 
     /// Returns the files that were written, made, removed or replaced until `later`, in byte order.
-    #[must_use]
     pub fn touched(&self, later: &Scan) -> Vec<TouchedFile> {
         let is_steady = |a: &ScannedFile, b: &ScannedFile| {
             a.print == b.print

@@ -105,19 +105,16 @@ impl SharedCache {
     }
 
     /// What the operator says of this machine.
-    #[must_use]
     pub fn scope(&self) -> &str {
         &self.scope
     }
 
     /// Whether own passes are kept.
-    #[must_use]
     pub fn is_written(&self) -> bool {
         self.signer.is_some()
     }
 
     /// Returns the pass of a key, if one is there and believed.
-    #[must_use]
     pub fn find(&self, key: &Digest, step: &str) -> Option<FoundPass> {
         let bytes = self.get(Kind::Pass, key, MOST)?;
         match SharedPass::decode(key, &bytes, &self.trust) {
@@ -132,7 +129,6 @@ impl SharedCache {
     }
 
     /// Returns a content of so many bytes, if it is there and whole.
-    #[must_use]
     pub fn content(&self, digest: &Digest, size: u64) -> Option<Vec<u8>> {
         let bytes = self.get(Kind::Content, digest, size)?;
         (bytes.len() as u64 == size && Digest::of(&bytes) == *digest).then_some(bytes)
@@ -159,7 +155,6 @@ impl SharedCache {
     }
 
     /// Returns the remarks for the report's reader.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut state = self.state();
         let is_given_up = state.failures >= MOST_FAILURES;

@@ -59,7 +59,6 @@ impl Reader for Msbuild {
 
 impl Msbuild {
     /// Whether the build has failed, as far as it was read.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.failed || self.reading.errors > 0
     }

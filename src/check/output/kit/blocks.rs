@@ -159,7 +159,6 @@ impl Block {
 }
 
 /// The first word.
-#[must_use]
 pub fn first(text: &str) -> &str {
     text.split(' ').next().unwrap_or_default()
 }

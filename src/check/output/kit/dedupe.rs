@@ -35,7 +35,6 @@ impl Distinct {
 }
 
 /// A name of any length as a number.
-#[must_use]
 pub fn hash(thing: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     thing.hash(&mut hasher);
@@ -69,13 +68,11 @@ impl Open {
     }
 
     /// Whether a test has begun and not ended.
-    #[must_use]
     pub fn holds(&self, name: u64) -> bool {
         self.0.contains_key(&name) || self.0.len() >= REMEMBERED
     }
 
     /// Whether every test has ended.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

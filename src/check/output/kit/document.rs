@@ -188,7 +188,6 @@ pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 /// The JSON values in a text, one after another, and what is wrong with the text behind
 /// them. Other output behind the last value is not wrong.
-#[must_use]
 pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let mut found = Vec::new();
@@ -210,7 +209,6 @@ pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
 }
 
 /// A number from 1, as a place has it.
-#[must_use]
 pub fn natural(number: Option<f64>) -> Option<u64> {
     // Saturates; a fraction is cut off.
     number.filter(|n| *n >= 1.0).map(|n| n as u64)

@@ -1,7 +1,6 @@
 //! Puts together what test runners say of a failed test: its name from suites, its message from lines.
 
 /// A name for a test in suites: the parts that are not blank, as `a > b`.
-#[must_use]
 pub fn path<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let parts: Vec<&str> = parts
         .into_iter()
@@ -44,19 +43,16 @@ impl Message {
     }
 
     /// Whether nothing was taken.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
     /// Whether it has ended.
-    #[must_use]
     pub fn ended(&self) -> bool {
         self.over
     }
 
     /// Takes the collected text.
-    #[must_use]
     pub fn take(&mut self) -> Option<String> {
         let text = std::mem::take(self).text;
         (!text.is_empty()).then_some(text)

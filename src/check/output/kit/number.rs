@@ -2,7 +2,6 @@
 
 /// A decimal number at the beginning of a text, saturating, and what follows; `None` without a
 /// digit.
-#[must_use]
 pub fn count(text: &str) -> Option<(u64, &str)> {
     let end = text
         .bytes()
@@ -16,7 +15,6 @@ pub fn count(text: &str) -> Option<(u64, &str)> {
 }
 
 /// Like [`count`], followed by a word: `3 passed` is 3 and `passed`; what follows the word is left.
-#[must_use]
 pub fn counted(text: &str) -> Option<(u64, &str)> {
     let (n, rest) = count(text)?;
     Some((n, rest.strip_prefix(' ')?))
@@ -27,7 +25,6 @@ pub const LARGEST: u64 = 1_000_000_000_000;
 
 /// A count as an attribute of a report has it: `None` where it is not one (negative, a fraction,
 /// larger than any run).
-#[must_use]
 pub fn exact(text: &str) -> Option<u64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

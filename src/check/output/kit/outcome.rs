@@ -24,7 +24,6 @@ const TELLING: &str = "abort block broken cancel crash error exception fail inco
     unstable";
 
 /// Reads the value of an attribute for an outcome; `None` for a value that is not a word.
-#[must_use]
 pub fn of_word(word: &str) -> Option<OutcomeWord> {
     let word = bare(word);
     if !word.bytes().any(|b| b.is_ascii_alphabetic()) {
@@ -40,7 +39,6 @@ pub fn of_word(word: &str) -> Option<OutcomeWord> {
 }
 
 /// Reads the name of an element in a test; `None` for one that does not name an outcome.
-#[must_use]
 pub(crate) fn of_element(name: &str) -> Option<OutcomeWord> {
     let name = bare(name);
     if has_word(PASSED, &name) {

@@ -19,7 +19,6 @@ pub(crate) struct Panic {
 impl Panic {
     /// The first line of one: `thread 'NAME' (ID) panicked at FILE:LINE:COLUMN:`, before Rust 1.73
     /// with the message in front of the place.
-    #[must_use]
     pub fn begin(line: &str) -> Option<Self> {
         let (thread, rest) = line.strip_prefix("thread '")?.split_once('\'')?;
         let (_, rest) = rest
@@ -58,7 +57,6 @@ impl Panic {
 
 /// The place of a test that should have panicked: `note: test did not panic as expected at
 /// FILE:LINE:COLUMN`.
-#[must_use]
 pub fn calm(line: &str) -> Option<(Option<String>, Option<u64>)> {
     Some(old_place(
         line.strip_prefix("note: test did not panic as expected at ")?,

@@ -19,7 +19,6 @@ pub struct LinePrefix<'a> {
 
 /// Reads `FILE:LINE:` or `FILE:LINE:COLUMN:`. The first such pair of colons counts, so a file's
 /// name may hold `:NUMBER` only at its end; a drive letter belongs to the file.
-#[must_use]
 pub fn place(text: &str) -> Option<LinePrefix<'_>> {
     let from = if matches!(
         text.as_bytes(),
@@ -52,7 +51,6 @@ pub fn place(text: &str) -> Option<LinePrefix<'_>> {
 
 /// The file and line of a stack's line, `at f (a.js:3:15)` or `❯ a.ts:4:8`. Places inside Node and
 /// in other people's packages are none.
-#[must_use]
 pub fn frame(line: &str) -> Option<(&str, u64)> {
     let line = line.trim();
     let at = after(line, &["at ", "❯ "])?;
@@ -67,7 +65,6 @@ pub fn frame(line: &str) -> Option<(&str, u64)> {
 }
 
 /// `FILE:LINE:COLUMN` that is nothing else: the file, perhaps as a URL, and the line.
-#[must_use]
 pub fn located(place: &str) -> Option<(&str, u64)> {
     let (file, line, _) = ending(place)?;
     let file = file.strip_prefix("file://").unwrap_or(file);
@@ -75,7 +72,6 @@ pub fn located(place: &str) -> Option<(&str, u64)> {
 }
 
 /// `FILE:LINE:COLUMN` at the end of a text.
-#[must_use]
 pub fn ending(text: &str) -> Option<(&str, u64, u64)> {
     let (rest, column) = text.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;

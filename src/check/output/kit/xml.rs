@@ -35,7 +35,6 @@ impl Attributes<'_> {
 }
 
 /// A text as documents spell it.
-#[must_use]
 pub fn escaped(text: &str) -> String {
     quick_xml::escape::escape(text).into_owned()
 }
@@ -104,7 +103,6 @@ pub fn append(to: &mut String, text: &str) {
 
 /// The first lines of a text that say something, without terminal sequences and what is below them
 /// of a stack.
-#[must_use]
 pub(crate) fn first_lines(text: &str) -> String {
     let mut message = Message::default();
     for line in vplan_base::inert::without_escapes(text).lines() {

@@ -14,7 +14,6 @@ use crate::reading::{Reading, TestCounts};
 pub const ID: &str = "summary";
 
 /// A fresh reader.
-#[must_use]
 pub fn reader() -> Box<dyn Reader> {
     Box::<Summary>::default()
 }

@@ -46,7 +46,6 @@ pub(in crate::process) fn lacking() -> BTreeMap<Guarantee, String> {
 }
 
 /// Handles the command line of such a process. `None` for every other.
-#[must_use]
 pub fn attempted(arguments: &[OsString]) -> Option<u8> {
     let arguments = own_program::end_with_parent(arguments.to_vec())?;
     let [_, first] = arguments.as_slice() else {

@@ -113,7 +113,6 @@ const GITHUB: &[&str] = &[
 pub(crate) const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
 /// Returns the kind of the job; `None` if the system is unknown.
-#[must_use]
 pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
         return Some(github(text, event));
@@ -293,7 +292,6 @@ fn range_begin(value: &str) -> String {
 }
 
 /// Whether an id consists of zeros.
-#[must_use]
 pub(crate) fn is_zeros(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|b| b == b'0')
 }

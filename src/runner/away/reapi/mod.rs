@@ -137,7 +137,6 @@ impl ReapiTransport {
     }
 
     /// Stops sending, because the server does not answer.
-    #[must_use]
     pub fn given_up(self, why: &Unusable) -> Self {
         let down = Some(why.to_string());
         Self { down, ..self }
