@@ -138,7 +138,7 @@ impl TestCounts {
         self.passed.saturating_add(self.failed)
     }
 
-    /// Returns the number of tests of which it is known how they ended.
+    /// Returns the number of tests whose outcome is known.
     pub(crate) fn all(self) -> u64 {
         self.ran().saturating_add(self.skipped)
     }

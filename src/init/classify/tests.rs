@@ -244,6 +244,9 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
         let shown = shown_of(&tree, &found(text));
         assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
     }
+    one = found("gofmt -l .");
+    one.unknown = Some("its output is compared".to_owned());
+    assert_eq!(shown_of(&tree, &one), "out: its output is compared");
     let shown = shown_of(&tree, &found("gofmt -w ."));
     assert!(
         shown.starts_with("lint gofmt: sh -c found=$(gofmt -d .) &&"),

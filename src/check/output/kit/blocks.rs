@@ -32,7 +32,7 @@ pub struct Block {
 #[derive(Clone, Copy, Default)]
 pub struct Files {
     failed: u64,
-    /// Those that are announced, and it is not said how they ended.
+    /// Those that are announced without an outcome.
     open: u64,
 }
 

@@ -182,7 +182,7 @@ impl Visit for Report {
                     attributes.each(|key, value| case.todo |= key == "type" && value() == "todo");
                 }
             }
-            // What a later try made good; `rerunFailure` is of one that did not, beside a `failure`.
+            // A later try passed; `rerunFailure` accompanies the `failure` of a test that never did.
             "flakyFailure" | "flakyError" => {
                 if let Some(case) = &mut self.case {
                     case.is_flaky |= depth == case.depth + 1;

@@ -309,7 +309,7 @@ fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
     match kin.level.as_deref().or_else(default).unwrap_or("warning") {
         "note" | "none" => None,
         level if level == "warning" || level.starts_with("info") => Some(Level::Warning),
-        // What is no level may be worse.
+        // An unknown level may be worse.
         _ => Some(Level::Error),
     }
 }

@@ -161,7 +161,7 @@ impl GoTestJson {
                 {
                     self.packages.insert(clipped(package), Package::default());
                 }
-                // Before Go 1.20 a result that is behind what a test printed on its line is no event.
+                // Before Go 1.20 a result has no event if the test printed before it on its line.
                 let printed = event.output.as_deref().and_then(result);
                 if let Some(glued) = printed.filter(|result| !result.at_start) {
                     self.end(package, glued.name);
@@ -235,7 +235,7 @@ impl GoTestJson {
     }
 
     /// The number of the tests of its package that have begun and not ended; the end of a benchmark
-    /// is not told.
+    /// has no event.
     fn open_of(&mut self, package: &str, test: &str) -> Option<&mut u64> {
         let package = self.packages.get_mut(package);
         let package = package.filter(|_| !test.starts_with("Benchmark"));

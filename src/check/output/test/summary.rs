@@ -113,8 +113,8 @@ fn counts(line: &str) -> Option<(u64, TestCounts)> {
     Some((counts.all().clamp(least, tests), counts))
 }
 
-/// The same of PHPUnit's line, which leaves out what there is none of. Of a test that is risky or
-/// warns it says so besides.
+/// The same of PHPUnit's line, which leaves out what there is none of. Risky tests, and
+/// those with warnings, are among the others.
 fn phpunit(line: &str) -> Option<(u64, TestCounts)> {
     if let Some(rest) = line.strip_prefix("OK (") {
         let rest = rest.strip_suffix(')')?;
