@@ -197,7 +197,9 @@ fn no_env_no_clock_no_fs() {
             .filter(|l| !l.trim_start().starts_with("//"))
             .collect();
         // There only keys are looked up; what is taken from all of a table is sorted.
-        let is_matching = path.parent().is_some_and(|dir| dir.ends_with("base/matching"));
+        let is_matching = path
+            .parent()
+            .is_some_and(|dir| dir.ends_with("base/matching"));
         let is_free = |word: &&str| is_matching && *word == "HashMap";
         for word in forbidden.iter().filter(|word| !is_free(word)) {
             let is_test_file = path.file_name().is_some_and(|n| n == "tests.rs");

@@ -8,9 +8,9 @@ use crate::{
 };
 use std::collections::BTreeSet;
 use vplan_base::change::ChangedFile;
+use vplan_plan::Step;
 use vplan_plan::contains::missing;
 use vplan_plan::request::{Mode, Request};
-use vplan_plan::Step;
 use vplan_repo::changes::base::default_base;
 
 /// Maximum number of missing checks that a message names.

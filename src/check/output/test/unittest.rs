@@ -48,7 +48,8 @@ impl Unittest {
         let tests = counts(ran, more);
         let problem = tests.contradiction(good).filter(|_| tests.ran() > 0);
         self.done.object_all(problem);
-        self.done.object_all(tests.differ_from(ran.max(tests.all())));
+        self.done
+            .object_all(tests.differ_from(ran.max(tests.all())));
         self.done.tests.get_or_insert_default().add(tests);
     }
 
