@@ -13,7 +13,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::visible_path;
 use vplan_os::files;
 
-/// Files and folders of the repository's git directory, besides the deciding ones.
+/// Files and folders of the repository's git directory, except the deciding ones.
 const OF_REPOSITORY: [&str; 6] = ["config", "packed-refs", "refs", "reftable", "hooks", "info"];
 
 /// The state of git's own files, each with an identifier of its content.

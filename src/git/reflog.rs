@@ -14,7 +14,7 @@ use vplan_os::files::{self, names_in};
 
 /// Size limit of a reflog, in bytes.
 const MOST: u64 = 64 << 20;
-/// Where git names what it has put aside for a rebase or a merge.
+/// Where git names what a rebase or a merge has stashed by itself.
 const AUTOSTASHES: [&str; 3] = [
     "rebase-merge/autostash",
     "rebase-apply/autostash",
@@ -178,7 +178,7 @@ impl Git {
     }
 
     /// Returns the stash entries with their messages, and what a rebase or a merge of this work tree
-    /// has put aside until it ends.
+    /// has stashed until it ends.
     ///
     /// # Errors
     /// As [`Git::head_log`].

@@ -110,7 +110,7 @@ impl Check {
         }
     }
 
-    /// Takes what it was seen to read as its inputs: the folders at the root, and the files there.
+    /// Takes what it was observed to read as its inputs: the folders at the root, and the files there.
     /// Wider than what was read, because one run is one path through the code.
     pub fn add_inputs(&mut self, read: &BTreeSet<RepoPath>) {
         // A check that is given changed files, or compares the tree afterwards, depends on more than it reads.

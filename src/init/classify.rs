@@ -3,9 +3,9 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::check::{Check, Class, Key};
-use super::found::{Ending, Origin, Place, SourceCommand};
+use super::found::{Ending, Origin, Place, SourceCommand, Task};
 use super::shell::{self, Scope};
-use super::tasks::{self, Task, Tasks};
+use super::tasks::{self, Tasks};
 use super::tree::{Keys as _, Tree};
 use super::words::{known, listed, of_shell, quoted, words_of};
 use super::{body, fold, hooks, kinds};

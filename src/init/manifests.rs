@@ -1,9 +1,9 @@
 //! What manifests declare where CI and hooks name nothing: tasks by their names, and the usual
 //! commands of a language.
 
-use super::found::{Origin, Place, Reading, SourceCommand};
+use super::found::{Origin, Place, Reading, SourceCommand, Task};
 use super::kinds::KINDS;
-use super::tasks::{self, Task};
+use super::tasks;
 use super::tree::Tree;
 use super::words::{known, words_of};
 use super::workspace;

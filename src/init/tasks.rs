@@ -3,7 +3,7 @@
 //! Files are read by line patterns or as data. What cannot be read leaves a task without commands,
 //! and the task is kept as its source starts it.
 
-use super::found::{Origin, Place, SourceCommand};
+use super::found::{Origin, Place, SourceCommand, Task};
 use super::kinds::{KINDS, Kind};
 use super::shell::{self, Scope};
 use super::tree::{DataFile, Keys, Tree};
@@ -15,29 +15,6 @@ use vplan_front::tree::{Key, Node, Value};
 
 mod lines;
 pub(crate) mod tox;
-
-/// A task of a runner.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Task {
-    pub name: String,
-    pub line: u32,
-    /// Its commands as shell text, with the line of each.
-    pub commands: Vec<(u32, String)>,
-    /// The tasks that run before it.
-    pub needs: Vec<String>,
-    /// The folder that its commands enter, where that is not in them.
-    dir: String,
-}
-
-impl Task {
-    fn new(name: impl Into<String>, line: u32) -> Self {
-        Self {
-            name: name.into(),
-            line,
-            ..Self::default()
-        }
-    }
-}
 
 /// A file of tasks.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::check::{Check, Condition, Key};
 use super::conditions;
-use super::tasks::Task;
+use super::found::Task;
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::escape;

@@ -76,7 +76,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     wrapped(&out, columns)
 }
 
-/// Renders why a run that passed verified less than it was asked for, besides its caveats: repairs of the
+/// Renders why a run that passed verified less than it was asked for, except its caveats: repairs of the
 /// plan, skipped steps, output that was not understood, confinement that did not hold.
 pub fn less(report: &Report) -> String {
     let narrowing = |r: &&Rewrite| r.coverage == Coverage::Narrowed;

@@ -1,7 +1,7 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use super::Task;
+use crate::found::Task;
 use crate::makefile::{self, Line};
 use crate::words::{listed, quoted, words_of};
 use regex::{Captures, Regex};

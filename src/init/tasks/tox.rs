@@ -1,6 +1,6 @@
 //! The environments of tox, of its three formats.
 
-use super::Task;
+use crate::found::Task;
 use crate::makefile::lines;
 use crate::tree::{DataFile, Keys};
 use crate::words::quoted;
