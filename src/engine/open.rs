@@ -5,6 +5,7 @@ use super::place::Engine;
 use super::request::PlanRequest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 use vplan_base::change::ChangeSet;
 use vplan_base::command::Command;
 use vplan_base::diagnostic::Diagnostics;
@@ -43,6 +44,9 @@ pub struct Session {
     pub loaded: Option<Loaded>,
     /// The request to the planner.
     pub request: Request,
+    /// Where the caller names files: the base, and the request with the whole change, as they were at
+    /// the first question.
+    pub(crate) whole: OnceLock<Option<(Oid, Request)>>,
 }
 
 impl Engine<'_> {
@@ -139,6 +143,7 @@ impl Engine<'_> {
             gathered,
             loaded,
             request,
+            whole: OnceLock::new(),
         })
     }
 

@@ -109,6 +109,9 @@ pub(super) fn whole_of_named(
     git: &Git,
     since: Option<Oid>,
 ) -> Result<Option<(Oid, Request)>, Failure> {
+    if let Some(known) = session.whole.get() {
+        return Ok(known.clone());
+    }
     let line = session.loaded.as_ref().and_then(statement);
     let base = match since {
         Some(_) => since,
@@ -122,7 +125,8 @@ pub(super) fn whole_of_named(
     let lacking = lacking.filter(|file| !wider.changed.contains(&file.path));
     let all = lacking.chain(wider.changed.files()).cloned().collect();
     wider.changed = ChangeSet::new(all);
-    Ok(Some((base, wider)))
+    let whole = Some((base, wider));
+    Ok(session.whole.get_or_init(|| whole).clone())
 }
 
 /// The caveat about a saved plan whose request cannot be planned today.
