@@ -1,7 +1,7 @@
 //! Parses an argument vector into the tools that it starts and what it asks of them: the one reader
 //! of commands, for the formats of output, recovery and feedback.
 //!
-//! A command is seen as layers: `env CI=1 pnpm exec vitest run` is `env`, then pnpm, then vitest.
+//! A command is parsed as layers: `env CI=1 pnpm exec vitest run` is `env`, then pnpm, then vitest.
 //! Each layer has its own message for "not found"; the last one does the work and writes the output.
 
 mod builder;

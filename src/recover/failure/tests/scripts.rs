@@ -159,7 +159,8 @@ fn scripts_by_facts() {
                 FAILED,
             ),
             ("npm run y -w a", 1, "", "", FAILED),
-            ("npm run --if-present y", 1, "", "", FAILED),
+            // Of a request, whatever it says of a missing one.
+            ("npm run --if-present y", 1, "", "", SCRIPT),
             ("npm start", 1, "", "", FAILED),
             // These also search for a program of that name.
             ("pnpm y", 1, "", "", FAILED),
