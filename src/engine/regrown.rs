@@ -126,13 +126,12 @@ impl Again<'_> {
             Question::ExistsMatch(glob) => Some(glob.clone()),
             _ => None,
         });
-        let is_product = |path: &RepoPath| is_product(first, path);
         let (root, git) = (&session.site.root, session.git());
-        let others = matched(&asked.collect(), root, git, |path| !is_product(path));
+        let others = matched(&asked.collect(), root, git, |path| !first.produces(path));
         let others = others.unwrap_or_default();
         for (question, answer) in &mut facts.0 {
             let is_by_product = match question {
-                Question::Exists(path) => is_product(path),
+                Question::Exists(path) => first.produces(path),
                 Question::ExistsMatch(glob) => !others.contains(glob),
                 _ => false,
             };
@@ -153,7 +152,7 @@ impl Again<'_> {
         let (session, facts) = (self.session, Facts::default());
         let is_staged = session.request.changed_in == Some(ChangedIn::Index);
         let git = session.git().filter(|_| !is_staged)?;
-        let among = |path: &RepoPath| !is_product(first, path);
+        let among = |path: &RepoPath| !first.produces(path);
         let find = || match session.request.changed_in {
             Some(_) => {
                 let base = session.gathered.base.as_ref();
@@ -174,11 +173,6 @@ impl Again<'_> {
         });
         found.filter(|caveat| caveat.effect != Effect::Note)
     }
-}
-
-fn is_product(plan: &Plan, path: &RepoPath) -> bool {
-    let mut produced = plan.steps.iter().flat_map(|step| &step.produces);
-    produced.any(|glob| glob.matches(path))
 }
 
 fn grew(message: &str) -> Caveat {

@@ -328,7 +328,8 @@ const MAX_PAIRS: usize = 20_000;
 const NOWHERE: &[u8] = b"\x01";
 
 impl Session {
-    /// Returns the caveat about them. A file that another condition names is no matter.
+    /// Returns the caveat about changed files whose names only look like those that conditions select.
+    /// A file that another condition selects does not count.
     pub(super) fn lookalikes(&self) -> Option<Caveat> {
         let contract = self.contract()?;
         let files = self.request.changed.files().iter().map(|file| &file.path);

@@ -126,18 +126,23 @@ impl Git {
     /// # Errors
     /// The root cannot be opened.
     pub fn kept_and_ignored(&self, removed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
-        let (rules, hidden) = (self.ignore_rules()?, self.unseen().hidden);
+        let hidden = self.unseen().hidden;
         let is_kept = |path: &&RepoPath| {
             let found = self.root().join(path.to_os()).symlink_metadata();
             found.is_ok_and(|found| !found.is_dir())
                 && !self.is_beyond_link(path.as_bytes())
                 && !hidden.contains_key(*path)
         };
+        let kept: Vec<&RepoPath> = removed.iter().filter(is_kept).collect();
+        if kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rules = self.ignore_rules()?;
         let ignored = |path: &RepoPath| {
             let (by, path) = (rules.line(path)?, path.clone());
             Some(NewlyIgnored { by, path })
         };
-        Ok(removed.iter().filter(is_kept).filter_map(ignored).collect())
+        Ok(kept.into_iter().filter_map(ignored).collect())
     }
 
     fn beneath(&self) -> Result<Beneath, GitError> {

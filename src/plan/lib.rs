@@ -117,6 +117,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a file is one that a step may make for others (`produces`).
+    pub fn produces(&self, path: &RepoPath) -> bool {
+        let mut globs = self.steps.iter().flat_map(|step| &step.produces);
+        globs.any(|glob| glob.matches(path))
+    }
+
     /// Makes a plan of these steps, made from no contract and no request: they run one after the
     /// other, up to the first that fails, and are not repaired. It has no digest.
     pub fn of_steps(steps: Vec<Step>) -> Self {

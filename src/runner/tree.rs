@@ -8,7 +8,7 @@ pub mod blame;
 mod new_files;
 
 use crate::looks::{Looks, Was, known, take};
-use blame::{Attribution, Run, blame, is_product};
+use blame::{Attribution, Run, blame};
 use new_files::AGAIN;
 use new_files::{NewFileLines, new_files};
 use std::thread::{Builder, JoinHandle};
@@ -65,7 +65,7 @@ fn digest(snapshot: &Snapshot, hidden: &HiddenFiles, plan: &Plan, new: &[NewFile
         })
     };
     let leave_out = |path: &RepoPath| {
-        is_product(plan, path) || is_left(path) || hidden.get(path).is_some_and(is_apart)
+        plan.produces(path) || is_left(path) || hidden.get(path).is_some_and(is_apart)
     };
     let any = !new.is_empty()
         || hidden.values().any(is_apart)

@@ -247,6 +247,7 @@ fn people_are_told_of_what_was_skipped_or_not_understood() {
     for (check, line) in [
         ("run sh -c 'exit 3'\n  skip-exit 3", "was skipped"),
         ("run make nosuchtarget\n  optional", "verifies less"),
+        ("lint sh -c 'echo 3 problems found'", "was not understood"),
     ] {
         let contract = format!("vplan 1\ncheck unit {{\n  {check}\n}}\ncheck other: true\n");
         let project = project(&contract);

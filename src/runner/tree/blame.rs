@@ -58,13 +58,6 @@ impl Run<'_> {
     }
 }
 
-pub(super) fn is_product(plan: &Plan, path: &RepoPath) -> bool {
-    plan.steps
-        .iter()
-        .flat_map(|s| &s.produces)
-        .any(|glob| glob.matches(path))
-}
-
 /// The result of attributing all changes.
 #[derive(Debug)]
 pub(super) struct Attribution<'a> {
@@ -167,7 +160,7 @@ fn may_leave(ran: &[&Step], path: &RepoPath) -> bool {
 fn classify(changed: &Changed, ran: &[&Step], plan: &Plan, counts: bool) -> Is {
     let path = &changed.path;
     let produces = |s: &&Step| s.produces.iter().any(|glob| glob.matches(path));
-    if is_product(plan, path) || ran.iter().any(produces) {
+    if plan.produces(path) || ran.iter().any(produces) {
         return Is::Product;
     }
     if ran.iter().any(|s| s.may_write(path)) {
@@ -299,7 +292,7 @@ fn between<'a>(
             let steps: Vec<&Step> = ran.iter().filter_map(|id| run.step(id)).collect();
             let may_change =
                 |s: &&Step| s.may_write(path) || s.produces.iter().any(|glob| glob.matches(path));
-            let is_product = run.plan().is_some_and(|plan| is_product(plan, path));
+            let is_product = run.plan().is_some_and(|plan| plan.produces(path));
             if is_product || may_leave(&steps, path) || steps.iter().any(may_change) {
                 continue;
             }
