@@ -16,8 +16,8 @@ use vplan_base::span::Place;
 use vplan_base::workspace::WorkspaceQuery;
 use vplan_check::definition::FormatDefinition;
 
-/// A draft under examination. Its methods live in the files beside this one, each of which says
-/// what it decides.
+/// A draft during validation. Its methods are in the other files of this directory; each file
+/// says what it decides.
 pub(super) struct Checker<'d> {
     pub(super) draft: &'d Draft,
     pub(super) sources: &'d Sources,

@@ -267,9 +267,9 @@ pub struct Override {
     pub name: At<String>,
     /// What it does instead; at most one is valid.
     pub verbs: Vec<At<Verb>>,
-    /// The settings that replace those of the same name; repetitions have not been looked for.
+    /// The settings that replace those of the same name; may contain duplicates.
     pub settings: Vec<At<Setting>>,
-    /// The first hole of a service in it.
+    /// The first service placeholder in it.
     pub hole: Option<At<String>>,
     /// `without SETTING…`: settings that get their default again.
     pub without: Vec<At<SettingName>>,
@@ -288,7 +288,7 @@ pub struct SettingName {
 pub enum Changed {
     /// What it does.
     Verb,
-    /// A setting; the defaults of the check's file do not reach it any more.
+    /// A setting; the defaults of the check's file no longer apply to it.
     Setting(SettingName),
 }
 
@@ -445,7 +445,7 @@ pub struct Check {
     pub name: Option<At<String>>,
     /// Its verbs; exactly one is valid.
     pub verbs: Vec<At<Verb>>,
-    /// Its settings in the order of the text; repetitions have not been looked for.
+    /// Its settings in text order; may contain duplicates.
     pub settings: Vec<At<Setting>>,
     /// The conditions around it, outermost first.
     pub conditions: Vec<ConditionIndex>,
@@ -453,7 +453,7 @@ pub struct Check {
     pub tier_block: Option<At<u8>>,
     /// What the blocks of imports change of it.
     pub changed: Vec<At<Changed>>,
-    /// The first hole of a service in it, where all of it could be read.
+    /// The first service placeholder in it, if all of it could be read.
     pub hole: Option<At<String>>,
     /// The name, or the `run` of an anonymous one.
     pub place: Place,
@@ -481,7 +481,7 @@ pub enum Verb {
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerbDefaults {
     pub verb: Kind,
-    /// Its settings in the order of the text; repetitions have not been looked for.
+    /// Its settings in text order; may contain duplicates.
     pub settings: Vec<At<Setting>>,
 }
 
@@ -555,7 +555,7 @@ impl Setting {
     }
 }
 
-/// `service NAME { … }`: a program that runs beside the checks that say `with NAME`.
+/// `service NAME { … }`: a program that runs while checks with `with NAME` run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
     pub name: At<String>,
@@ -575,7 +575,7 @@ pub struct Service {
 /// What shows that a service is ready.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ready {
-    /// `tcp`: a port, or a hole that is filled with one.
+    /// `tcp`: a port, or a placeholder for one.
     Tcp(String),
     /// `file`: a path.
     File(String),
@@ -599,7 +599,7 @@ pub struct Format {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     pub name: At<String>,
-    /// The names and values of its `property` lines, in file order; repetitions have not been looked for.
+    /// The names and values of its `property` lines, in file order; may contain duplicates.
     pub properties: Vec<At<(String, String)>>,
     /// Whether a line could not be read.
     pub is_broken: bool,
@@ -710,7 +710,7 @@ impl Policy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
     pub title: At<String>,
-    /// Its lines in the order of the text; repetitions have not been looked for.
+    /// Its lines in text order; may contain duplicates.
     pub lines: Vec<At<ExpectLine>>,
     /// Whether a line of it could not be read, so that what is missing needs no message.
     pub broken: bool,
@@ -733,7 +733,7 @@ vplan_base::words! {
 pub enum ExpectLine {
     /// `role NAME`
     Role(At<String>),
-    /// `changed STR…`: each a path, perhaps behind `added:`, `modified:`, `deleted:`,
+    /// `changed STR…`: paths, each with an optional prefix: `added:`, `modified:`, `deleted:`,
     /// `type-changed:` or `:`.
     Changed(Vec<At<String>>),
     /// `tier N`

@@ -41,7 +41,7 @@ vplan_base::codes! {
     pub NAME_LENGTH = "name_length";
     /// `use`, `needs` or `sequence` names a check that is not defined.
     pub UNKNOWN_CHECK = "unknown_check";
-    /// `with` names a service that is not defined, or a hole is of none that the check runs beside.
+    /// `with` names an undefined service, or a placeholder names a service the check does not use.
     pub UNKNOWN_SERVICE = "unknown_service";
     /// A lone `*` where a pattern of names is expected.
     pub PATTERN_ALL = "pattern_all";
@@ -61,7 +61,7 @@ vplan_base::codes! {
     pub DUPLICATE_LINE = "duplicate_line";
     /// An `import` in a text that was read on its own.
     pub IMPORT = "import";
-    /// `off` beside another line of `recover`.
+    /// `off` combined with another line of `recover`.
     pub RECOVER_CONFLICT = "recover_conflict";
     /// A number outside the range of its setting.
     pub NUMBER = "number";
@@ -73,15 +73,15 @@ vplan_base::codes! {
     pub EACH_UNUSED = "each_unused";
     /// Rows of an `each` that give several checks, or tests, the same name.
     pub EACH_SAME_NAME = "each_same_name";
-    /// A value that makes something that is no name.
+    /// A value that results in an invalid name.
     pub EACH_NAME = "each_name";
     /// More rows, checks or statements than the cap.
     pub EACH_TOO_MANY = "each_too_many";
-    /// The text behind `in-folders` is no glob of as many folder names as the `each` has names.
+    /// The text after `in-folders` is not a glob with one folder name for each name of the `each`.
     pub EACH_GLOB = "each_glob";
     /// The workspace of an `each` cannot be read, or it is not said which one is meant.
     pub EACH_WORKSPACE = "each_workspace";
-    /// `dependents` with what is no package of an `each NAME in-workspace` around it.
+    /// `dependents` of something that is not a package of an enclosing `each NAME in-workspace`.
     pub EACH_PACKAGE = "each_package";
     /// Something in the manifests of a workspace that names nothing, or two things.
     pub EACH_MEMBER = "each_member";
@@ -109,7 +109,7 @@ vplan_base::codes! {
     pub TIER_AROUND_USE = "tier_around_use";
     /// The name of an environment variable that can be none.
     pub ENV_NAME = "env_name";
-    /// `reads` names what is no path outside of the repository.
+    /// `reads` names something other than a path outside the repository.
     pub READS = "reads";
     /// `reads` where nothing is kept from being read.
     pub READS_WITHOUT_SANDBOX = "reads_without_sandbox";
@@ -161,11 +161,11 @@ vplan_base::codes! {
     // Formats.
     /// A `format` with the name of one that vplan knows by itself.
     pub FORMAT_BUILT_IN = "format_built_in";
-    /// A hole that no line of a `format`, or not this one, has.
+    /// A placeholder that is unknown, or that this line of a `format` cannot have.
     pub FORMAT_HOLE = "format_hole";
-    /// Two holes of a pattern without anything between them.
+    /// Two adjacent placeholders in a pattern.
     pub FORMAT_TOUCH = "format_touch";
-    /// A hole, or a word of `{severity}`, that is there twice.
+    /// A placeholder, or a word of `{severity}`, that occurs twice.
     pub FORMAT_TWICE = "format_twice";
     /// A pattern without what its line is about, or a `format` without what a check needs of it.
     pub FORMAT_LACKS = "format_lacks";
@@ -229,12 +229,12 @@ vplan_base::codes! {
     pub RISK_TIER = "risk_tier";
     /// A `paths` definition that nothing uses.
     pub UNUSED_PATHS = "unused_paths";
-    /// A service that no check runs beside.
+    /// A service that no check uses.
     pub UNUSED_SERVICE = "unused_service";
     /// A role restricted to a tag that no check has.
     pub UNUSED_TAG = "unused_tag";
     /// A path that looks like a glob.
     pub GLOB_IN_PATH = "glob_in_path";
-    /// `absent` beside an assertion about what is there.
+    /// `absent` combined with another assertion.
     pub ABSENT_AND_MORE = "absent_and_more";
 }

@@ -24,7 +24,7 @@ pub struct Expect {
     pub role: Option<String>,
     /// The changed files.
     pub changed: ChangeSet,
-    /// The least tier: 0, 1 or 2.
+    /// The minimum tier: 0, 1 or 2.
     pub min_tier: u8,
     /// The risk level; `None` means `medium`.
     pub risk: Option<RiskLevel>,

@@ -48,7 +48,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reads a block. `None` where something in it is wrong, all of which is reported.
+    /// Reads a block. Reports all its errors, and returns `None` if it has any.
     fn format(&mut self, format: &draft::Format) -> Option<FormatDefinition> {
         let mut definition = FormatDefinition::default();
         let mut is_sound = !format.is_broken;
@@ -174,7 +174,7 @@ impl Checker<'_> {
             self.report(error.label(text.place, "not in here").help(help));
             return None;
         }
-        // An error in every line fails; anything else in every line would believe every output.
+        // Matching every line as an error fails; as anything else, it would accept any output.
         let is_strict = level == Some(LineLevel::Error) || pattern.has(LineHole::Severity);
         if says != LineMeaning::Heading && !is_strict && !pattern.has_text() {
             let error = Diagnostic::error(FORMAT_ANY, "a pattern without text reads every line")
@@ -329,7 +329,7 @@ impl Checker<'_> {
     }
 }
 
-/// What other tools call a hole.
+/// Returns the placeholder for a word of another tool.
 fn other_word(word: &str) -> Option<&'static str> {
     Some(match word {
         "sev" | "level" | "type" | "kind" => "severity",
@@ -344,7 +344,7 @@ fn other_word(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Says which holes a line has.
+/// Lists the placeholders of a line, for a help text.
 fn holes_help(says: LineMeaning) -> String {
     let holes = says.holes().iter().map(ToString::to_string);
     let holes: Vec<String> = holes.chain(["{}".to_owned()]).collect();

@@ -75,8 +75,8 @@ pub struct Contract {
     pub sequences: Vec<Sequence>,
     /// All known roles, the four built-in ones included.
     pub roles: BTreeMap<String, Role>,
-    /// Where the services are defined, by name. What they are is with the checks that run beside
-    /// them.
+    /// The places of the service definitions, by name. The checks that use a service have its
+    /// definition.
     pub services: BTreeMap<String, ServicePlace>,
     /// `limits`.
     pub limits: Limits,
@@ -138,7 +138,7 @@ impl Contract {
         Digest::of_value(&(&self.digest, imports))
     }
 
-    /// The paths and globs of which conditions ask whether they exist.
+    /// The paths and globs that conditions test for existence.
     pub fn sought(&self) -> BTreeSet<&Sought> {
         let lists = self.conditions.iter().filter_map(|c| c.test.sought());
         lists.flatten().collect()
@@ -448,9 +448,9 @@ impl Role {
 pub struct Limits {
     /// Time for the whole run, in milliseconds.
     pub budget_ms: Option<u64>,
-    /// Most explicit, inferred and proposed steps.
+    /// Limit of explicit, inferred and proposed steps.
     pub max_checks: Option<u64>,
-    /// Steps side by side.
+    /// Number of parallel steps.
     pub jobs: Option<Jobs>,
 }
 

@@ -70,7 +70,7 @@ impl Checker<'_> {
         properties
     }
 
-    /// Reads the word behind `on`. `None` after an error.
+    /// Reads the word after `on`. `None` after an error.
     pub(super) fn on(&mut self, name: &str, place: Place) -> Option<On> {
         if name == On::HERE {
             return Some(On::Here);

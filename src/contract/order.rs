@@ -146,8 +146,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The graph of which check waits for which. A joint connects two groups of a sequence, so that
-    /// it stays as large as the text.
+    /// Reports cycles in the graph of checks that wait for others. A joint connects two groups of a
+    /// sequence; so the graph grows linearly with the text.
     fn report_cycles(&mut self, sequences: &[(Sequence, Place)], edges: &Edges<'_>) {
         let node = Graph::<CheckIndex>::node;
         let mut graph = Graph::new(edges.tiers.len());

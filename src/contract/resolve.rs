@@ -315,7 +315,7 @@ pub(super) fn derive_ids(names: &Names<'_>) -> Dense<CheckIndex, String> {
     ids
 }
 
-/// The most bytes of an id that is derived from words, before it is made unique.
+/// Limit of an id derived from words, in bytes, before it is made unique.
 const DERIVED_BYTES: usize = 64;
 
 fn base_id(check: &Check) -> String {

@@ -78,8 +78,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The selection that a list means. `None` when an item has an error, all of which are
-    /// reported.
+    /// Returns the selection of a list. Reports all errors of its items, and returns `None` if
+    /// there are any.
     pub(super) fn selection(&mut self, items: &[Sel]) -> Option<Selection> {
         if let (Some(first), Some(last)) = (items.first(), items.last())
             && items.iter().all(|i| i.not)

@@ -1,4 +1,4 @@
-//! Validates services, and what checks say of them: `with`, and the holes `{port}` and `{tmp}`.
+//! Validates services and their uses in checks: `with`, and the placeholders `{port}` and `{tmp}`.
 
 use super::checker::{Checker, DefinedService, Reference};
 use super::draft::{self, At, Verb};
@@ -94,7 +94,7 @@ impl Checker<'_> {
                 Ready::Run(ReadyCommand { argv, env })
             }
         });
-        // Its own holes are written without its name.
+        // A service writes its own placeholders without its name.
         let mut wrong: Option<String> = None;
         let mut own = |hole: &ServiceHole<'_>| {
             let other = hole.service.filter(|said| !is_called(&name.value, said));
@@ -184,8 +184,8 @@ impl Checker<'_> {
         (found.into_values().collect(), needs)
     }
 
-    /// Writes the holes of a check with the whole names of its services; reports one
-    /// without a value.
+    /// Qualifies the placeholders of a check with the full names of its services; reports a
+    /// placeholder without a value.
     pub(super) fn fill_in_services(&mut self, made: &mut Check, check: &draft::Check) {
         let with = match made.settings.get(&Row::With) {
             Some(Value::Services(services)) => services.clone(),
@@ -198,8 +198,8 @@ impl Checker<'_> {
         });
         let said = said.into_iter().flatten();
         let said: BTreeSet<&str> = said.map(|name| name.value.as_str()).collect();
-        // Without a hole there is nothing to fill, whatever a text looks like; what could not be
-        // resolved was reported.
+        // Without placeholders there is nothing to fill, whatever a text looks like; unresolved
+        // services were reported.
         if check.hole.is_none() && names.is_empty() || said.len() > names.len() {
             return;
         }
@@ -264,7 +264,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns of services that no check runs beside. What is imported may bring more than is used.
+    /// Warns of services that no check uses. Imports may define more than is used.
     pub(super) fn report_unused_services(&mut self) {
         for (name, defined) in &self.services.all {
             if self.incomplete

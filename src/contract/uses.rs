@@ -105,7 +105,7 @@ fn files(folder: &RepoPath, all: &BTreeSet<&RepoPath>, root: &RepoPath) -> Optio
     if folder != root {
         return Some(own);
     }
-    // The least name that is likely to be there.
+    // The lowest possible path in the folder.
     let first = folder.join(b"\x01").ok()?;
     let mut inside = all.range::<RepoPath, _>(&first..);
     let mut items = vec![own.clone()];

@@ -1,6 +1,6 @@
 //! Validates a draft into a contract, and reports all errors at once.
 //!
-//! This file walks the draft; what its parts mean is decided beside it: `resolve` (names),
+//! This file walks the draft; other modules interpret its parts: `resolve` (names),
 //! `selection` (globs), `settings` and `body` (checks), `order` (`needs`, `sequence`, tiers),
 //! `machine` (`on`), `policy` (everything about the whole contract).
 
@@ -446,7 +446,7 @@ impl Checker<'_> {
         self.report(error.help(format!("add `sandbox {level}`, or leave `shared` out")));
     }
 
-    /// Warns of shared passes of which nothing says what ran them.
+    /// Warns of shared passes without a declared toolchain.
     fn report_shared_without_toolchain(&mut self, contract: &Contract) {
         let shared = contract.checks.iter().find(|check| check.has(Row::Shared));
         if let Some(check) = shared.filter(|_| contract.toolchains.is_empty()) {

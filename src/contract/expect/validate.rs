@@ -19,8 +19,7 @@ use vplan_base::source::Sources;
 use vplan_base::span::Place;
 use vplan_base::word::visible;
 
-/// Checks the tests of a file of tests, against the contract that they are about.
-/// Those with an error are left out.
+/// Validates the tests of a test file against their contract. Omits those with an error.
 pub fn validate_tests(
     drafts: &[draft::Expect],
     contract: &Contract,

@@ -1,5 +1,5 @@
-//! Holds files of other repositories to what the importing file allows them: what confines a check is
-//! for its operator to widen, not for whoever writes a file elsewhere.
+//! Restricts files of other repositories to what the importing file allows: only the operator of
+//! a check may widen its confinement, not the authors of imported files.
 
 use super::error::IMPORT_NOT_ALLOWED;
 use super::file::{File, FileIndex, Use};
@@ -81,7 +81,7 @@ pub(super) fn allowed(
         .collect()
 }
 
-/// The uses of files, of which some are of other repositories.
+/// The uses of files, including files of other repositories.
 struct Foreign<'f> {
     uses: &'f Dense<InclusionIndex, Use>,
     files: &'f Dense<FileIndex, File>,

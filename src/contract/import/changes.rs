@@ -72,7 +72,7 @@ struct Applying<'b> {
     sink: &'b mut Diagnostics,
     /// The checks that are taken out, by their whole names.
     taken: BTreeMap<String, Place>,
-    /// What is changed of which check.
+    /// The changed parts of checks, with the places of the changes.
     seen: BTreeMap<(String, Changed), Place>,
 }
 
@@ -299,7 +299,7 @@ fn said<'d>(
     found.map(|setting| &setting.value.value)
 }
 
-/// What holds where nothing is said of a setting.
+/// Returns the default of a setting.
 fn usual(row: Row, kind: Kind) -> Option<Written> {
     match (row.setting().unset, row.setting().takes) {
         (Unset::Number(number), Takes::Number { .. } | Takes::Duration) => {

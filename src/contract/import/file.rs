@@ -13,7 +13,7 @@ pub struct File {
     pub name: String,
     /// Its path, if it is a file of this repository.
     pub path: Option<RepoPath>,
-    /// Whether it is a file of another repository, which somebody else writes.
+    /// Whether it is a file of another repository, with other authors.
     pub is_foreign: bool,
     /// The id of its source.
     pub source: SourceId,

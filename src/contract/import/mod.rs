@@ -199,7 +199,7 @@ struct Piece {
     to: Extent,
 }
 
-/// Walks all files as they import each other, and notes which part of which comes when.
+/// Walks all files in import order, and records the order of their parts.
 struct Walk<'w, 's> {
     files: &'w Dense<FileIndex, File>,
     caps: &'w Caps,

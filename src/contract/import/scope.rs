@@ -262,8 +262,8 @@ impl Scope {
             }
             (Written::Sels(sels), _) => Written::Sels(self.sels(sels)),
             (Written::Report(format, sel), _) => Written::Report(format.clone(), self.sel(sel)),
-            // What is `exclusive` is a thing outside of the contract, a port or a database: two
-            // uses of one template must not touch it side by side, so it is not renamed.
+            // An `exclusive` resource is outside the contract, such as a port or a database: two
+            // uses of one template must not use it in parallel, so it is not renamed.
             (other, _) => other.clone(),
         };
         At::new(Setting { row, value }, setting.place)

@@ -56,7 +56,7 @@ pub struct ImportFault {
     pub message: String,
     /// The remark on the import.
     pub label: String,
-    /// The way out.
+    /// The help text of the diagnostic.
     pub help: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl ImportFault {
         }
     }
 
-    /// Says the way out.
+    /// Sets the help text.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
