@@ -7,10 +7,10 @@ use vplan_base::word::visible;
 use vplan_plan::Step;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 
-/// The most passes that are kept.
+/// Maximum number of stored passes.
 pub const KEPT: usize = 2_000;
 
-/// The most commits that are kept of the same command.
+/// Maximum number of stored commits of the same command.
 const COMMITS: usize = 8;
 
 /// A stored pass.

@@ -17,7 +17,7 @@ pub(crate) const MOST_UNANSWERED: u32 = 3;
 pub struct Elsewhere {
     /// Whether a step is to be sent.
     pub sent: Dense<StepIndex, bool>,
-    /// The most of them side by side.
+    /// Maximum number of sent steps in parallel.
     pub most: usize,
     /// Whether those without an answer are executed here.
     pub fall_back: bool,
@@ -36,7 +36,7 @@ impl Elsewhere {
         }
     }
 
-    /// Whether nothing is sent any more.
+    /// Whether sending has stopped.
     pub fn is_given_up(&self) -> bool {
         self.unanswered >= MOST_UNANSWERED
     }
@@ -55,8 +55,8 @@ impl Elsewhere {
     }
 }
 
-/// Returns what was seen of a try that was sent, as if it had been made here: one that the budget has ended
-/// has no answer to wait for; of any other, that it was out of time is for the answer to say.
+/// Returns the evidence of a sent try as if it had run here. After the end of the budget, a missing
+/// answer is not an error; otherwise only an answer can report a timeout.
 pub(super) fn as_here(evidence: &Evidence, by_budget: bool) -> Cow<'_, Evidence> {
     if !evidence.is_unanswered() || !evidence.timed_out {
         return Cow::Borrowed(evidence);

@@ -77,7 +77,7 @@ impl WhyNot {
         }
     }
 
-    /// Makes the reason of a run whose record is not believed.
+    /// Makes the reason of a run with an untrusted record.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self {
             answer: VerifiedAnswer::Unknown,
@@ -99,7 +99,7 @@ pub struct Recorded<'a> {
 /// Checks that the record of a run is the one that vplan wrote.
 ///
 /// # Errors
-/// The reason why it is not believed.
+/// The reason not to trust the record.
 pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot> {
     let Recorded {
         bytes,
@@ -124,8 +124,8 @@ pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot>
     Ok(())
 }
 
-/// Checks that a run whose record is believed verified all that `wanted` requires, on the tree that
-/// is here. `present`: that tree, as a report of the run's plan would name it.
+/// Checks that a run with a trusted record verified all that `wanted` requires, on the present
+/// tree. `present`: that tree, as a report of the run's plan would name it.
 ///
 /// # Errors
 /// The requirement that it lacks.
@@ -174,7 +174,7 @@ pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
         .collect()
 }
 
-/// Checks that a run whose record is believed passes by itself.
+/// Checks that a run with a trusted record passes by itself.
 fn passed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
     let Recorded { plan, report, .. } = recorded;
     let why = match report.verdict {

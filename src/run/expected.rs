@@ -3,7 +3,7 @@
 use super::journal::{ReplayedRun, StepState};
 use std::collections::BTreeMap;
 
-/// The most passes of a step that count.
+/// Maximum number of passes of a step that count.
 const PASSES: usize = 3;
 
 /// The times that the latest passes of some steps took.

@@ -23,11 +23,11 @@ use vplan_plan::definition::{self, DEFINITION_CHANGED};
 use vplan_plan::scope::OUTSIDE;
 use vplan_plan::{Plan, Step};
 
-/// The largest feedback of a report in bytes of canonical JSON, besides the names of the failing
+/// Limit of a report's feedback in bytes of canonical JSON, without the names of the failing
 /// checks.
 pub const FEEDBACK_BYTES: usize = 64 * 1024;
 
-/// The smallest budget that can be asked for, in bytes.
+/// Minimum budget that a caller can request, in bytes.
 pub const LEAST_BYTES: usize = 1024;
 
 /// The round that a feedback belongs to.
@@ -94,7 +94,7 @@ impl Feedback {
         self.warnings = check.warnings;
     }
 
-    /// What is said of a failing check.
+    /// Returns the feedback on a failing check.
     pub fn of(&self, id: &str) -> Option<FailedCheck> {
         if self.step_id == id && !id.is_empty() {
             return Some(self.first());
@@ -184,7 +184,7 @@ pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Optio
         ..common
     };
     whole.set_first(FailedCheck::of(Some(step), record, AMONG_OTHERS));
-    // What is said of the others is made one by one: of thousands only the first ones fit.
+    // The feedback on the others is made lazily: of thousands, only the first ones fit.
     let count = others.len();
     let told = others
         .into_iter()

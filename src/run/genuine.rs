@@ -338,8 +338,8 @@ fn is_confined(step: &Step, record: &StepRecord, report: &Report) -> bool {
             || caveats.any(|caveat| caveat.code == Code::SandboxMissing))
 }
 
-/// Whether what a record says of how far it is known that its step depends on its `inputs` alone follows
-/// from the plan and from what held. Less than that may be said.
+/// Whether plan and enforced limits justify the recorded basis for the claim that a step depends
+/// only on its `inputs`. A record may claim less.
 fn is_basis_earned(step: &Step, record: &StepRecord) -> bool {
     match record.inputs {
         None => true,

@@ -32,7 +32,7 @@ use vplan_plan::shard::division::Division;
 use vplan_plan::shard::{MOST, Shard, shares_of};
 use vplan_plan::{Plan, Rewrite, Step};
 
-/// The most shards or tools that a message names.
+/// Maximum number of shards or tools in a message.
 const SHOWN: usize = 10;
 
 /// The version of reports that this program reads.
@@ -50,7 +50,7 @@ pub struct Merged {
 /// Reads a report.
 ///
 /// # Errors
-/// The bytes are no report, incomplete, or of another version.
+/// The bytes are not a report, or are incomplete, or have another version.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Part, MergeError> {
     #[derive(serde::Deserialize)]
     struct Versioned {
@@ -108,8 +108,8 @@ pub struct MergeRequest {
 /// Merges the reports of shards.
 ///
 /// # Errors
-/// Reports that were changed, that belong to different plans, bases or trees, or of which two
-/// contradict each other about one shard.
+/// Modified reports; reports of different plans, bases or trees; contradicting reports of one
+/// shard.
 pub fn merge(parts: Vec<Part>, asked: &MergeRequest) -> Result<Merged, MergeError> {
     let mut shards: BTreeMap<u32, Checked> = BTreeMap::new();
     if let (Some(division), Some(plan)) = (&asked.division, &asked.expect)

@@ -146,7 +146,7 @@ pub fn short(id: &str) -> &str {
 /// The reason why a run was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
-    /// There are no runs.
+    /// No run is recorded.
     #[error("no run is recorded yet")]
     Nothing,
     /// There are fewer runs.
@@ -173,7 +173,7 @@ pub enum NotFound {
 }
 
 impl NotFound {
-    /// Returns the way out.
+    /// Returns a help text with the next step.
     pub fn help(&self) -> String {
         match self {
             NotFound::Nothing => {

@@ -15,7 +15,7 @@ use vplan_check::outcome::{Cause, Outcome, Status};
 use vplan_check::reading::{FailedTest, Finding, Identity, TestCounts, clip};
 use vplan_plan::Step;
 
-/// The most bytes of each stream's end that a report shows.
+/// Limit of each stream's end in a report, in bytes.
 pub(crate) const TAIL_BYTES: usize = 2048;
 
 /// The detail of a step that was running when the run was interrupted.

@@ -255,7 +255,7 @@ pub struct SubjectConfirmations {
     pub subject: String,
 }
 
-/// The parts of a report besides the plan and the steps.
+/// The parts of a report other than the plan and the steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
     /// The number of this round, from 1 (`--attempt`).
@@ -291,7 +291,7 @@ pub struct Circumstances {
     pub violations: Vec<String>,
 }
 
-/// The containment where nothing outlives a step whoever is killed.
+/// The containment in which no process outlives its step, whichever process is killed.
 const NAMESPACE: &str = "namespace";
 
 /// Returns the weaker one of two kinds of containment.
@@ -303,7 +303,7 @@ pub(super) fn weaker(one: Option<String>, other: Option<String>) -> Option<Strin
     one.into_iter().chain(other).min_by_key(rank)
 }
 
-/// Returns how the processes of all steps were contained, of which `level` is the least.
+/// Returns how the processes of all steps were contained; at least at `level`.
 fn contained(plan: &Plan, records: &[StepRecord], level: String) -> String {
     let ran = plan.steps.iter().zip(records);
     let mut ran = ran

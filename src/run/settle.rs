@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Checks an interrupt while one of two steps runs: that one is told from the one that waits.
+    /// Checks an interrupt while one of two steps runs: its detail differs from the waiting one's.
     #[test]
     fn what_was_running_is_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];
@@ -326,7 +326,7 @@ mod tests {
         );
     }
 
-    /// Checks an interrupt at a moment when nothing was running any more, but there was more to do.
+    /// Checks an interrupt between two steps, while nothing runs.
     #[test]
     fn what_comes_between_two_steps_is_said() {
         let steps: [&[(i32, u64)]; 2] = [&[(0, 10)], &[(0, 10)]];

@@ -6,7 +6,7 @@
 //! four decisions:
 //!
 //! 1. *Choices are made when a moment is over.* While anything runs, a place that became free is
-//!    given away when all events of this moment have been seen: when the caller reports so
+//!    given away after all events of this moment: when the caller reports so
 //!    ([`Event::InstantComplete`]), or by the first event of a later millisecond (one is
 //!    requested). When nothing runs, nothing else can end, and the choice is made at once.
 //! 2. *A limit is passed when more than it has gone by.* What ends exactly at its limit is within
@@ -35,7 +35,7 @@ use vplan_check::{Kind, Severity};
 use vplan_plan::beside::{Beside, kept_apart};
 use vplan_plan::{Plan, Step, StepIndex, earlier};
 
-/// The least grace.
+/// Minimum grace period, in milliseconds.
 pub(crate) const LEAST_GRACE_MS: u64 = 1_000;
 /// The time after the end of the budget in which `always` steps may still run, all together, in
 /// milliseconds.
@@ -65,9 +65,9 @@ pub struct RunState {
     judge: bool,
     /// The findings that are known.
     known: Option<Arc<KnownFindings>>,
-    /// The most steps side by side.
+    /// Maximum number of parallel steps.
     most: usize,
-    /// The steps that may run beside each other, where not all that are ready may.
+    /// The steps that may run in parallel, if not all ready ones may.
     beside: Option<Beside>,
     /// The steps that are executed elsewhere, if any may be.
     elsewhere: Option<Elsewhere>,
@@ -139,7 +139,7 @@ enum Stop {
     Forced,
 }
 
-/// What a run begins with, besides its plan.
+/// The initial state of a run, without its plan.
 #[derive(Clone, Debug, Default)]
 pub struct Beginning {
     /// By step id, the evidence that still counts; such steps do not run.
@@ -149,18 +149,18 @@ pub struct Beginning {
     pub now: u64,
     /// Whether there is a judge for `judge` checks; without one they are skipped.
     pub judge: bool,
-    /// For `jobs auto`: which steps may run beside each other. Without it each runs alone.
+    /// For `jobs auto`: which steps may run in parallel. Without it each runs alone.
     pub beside: Option<SideBySide>,
     /// The steps that are executed elsewhere, if any may be.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// How many steps run side by side, and which, where the plan leaves that to the machine.
+/// How many steps run in parallel, and which, if the plan leaves that to the machine.
 #[derive(Clone, Debug)]
 pub struct SideBySide {
     /// The number of processors.
     pub processors: usize,
-    /// The steps that may run beside each other.
+    /// The steps that may run in parallel.
     pub beside: Beside,
 }
 
@@ -436,8 +436,8 @@ impl RunState {
         (self.elsewhere.as_ref()).is_some_and(|elsewhere| elsewhere.sent[index])
     }
 
-    /// Whether a step that is to be executed elsewhere is not left unexecuted. Where nothing is sent any
-    /// more, it is executed here, if that is asked for.
+    /// Whether a step for another machine can still run. Once sending has stopped, it runs here if
+    /// the caller requested a fallback.
     fn may_still_be_sent(&mut self, index: StepIndex) -> bool {
         match &mut self.elsewhere {
             Some(there) if there.is_given_up() => {
@@ -470,7 +470,7 @@ impl RunState {
         if track.phase != Phase::Waiting || !track.after.iter().all(|i| self.is_over(*i)) {
             return;
         }
-        // Steps that need no process are settled even when none may start any more.
+        // Steps without a process are settled even when no process may start.
         if let Some(outcome) = settled_by_plan(step, self.judge) {
             if self.ruled_out(index, step).is_none() {
                 self.tracks[index].last = Some(StepRecord::without_evidence(step, outcome));
@@ -493,7 +493,7 @@ impl RunState {
         }
     }
 
-    /// Whether a step may run beside one that runs, by what the contract says and by what is known.
+    /// Whether a step may run in parallel with a running one, by the contract and by known effects.
     fn may_run_beside(&self, index: StepIndex, busy: StepIndex) -> bool {
         let (step, other) = (self.plan.step(index), self.plan.step(busy));
         // One that is elsewhere meets the others in what it brings back.
@@ -535,7 +535,7 @@ impl RunState {
         });
     }
 
-    /// Starts the time limit of a try, unless it was asked to end already.
+    /// Starts the time limit of a try, unless it is already being stopped.
     fn began(&mut self, index: StepIndex, attempt: u32) {
         let step = self.plan.step(index);
         let left = self.deadline(step).saturating_sub(self.now);
@@ -705,7 +705,7 @@ impl RunState {
         }
     }
 
-    /// Asks the running steps that the test selects to end, unless they have been asked already.
+    /// Terminates the running steps that the test selects, unless they are already being stopped.
     fn stop_where(
         &mut self,
         actions: &mut Vec<Action>,

@@ -12,9 +12,9 @@ use vplan_plan::{Coverage, Rewrite};
 
 /// The name of the memo in a run's folder.
 pub const FILE: &str = "stop.md";
-/// The most steps, findings and tests that are named.
+/// Limit of listed steps, findings and tests, each.
 const NAMED: usize = 20;
-/// The most bytes of each stream of a failure that are shown.
+/// Limit of each shown stream of a failure, in bytes.
 const SHOWN: usize = 2048;
 
 /// Returns the memo of a run after which its caller gives up.

@@ -64,14 +64,13 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
-/// The facts of a run besides its plan and its steps.
+/// The facts of a run other than its plan and its steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunFacts<'a> {
     /// Caveats: why a pass means less than was requested.
     pub caveats: &'a [Caveat],
-    /// How people call the share of the plan (`plan::shard`) that the run is about, if it is not all
-    /// of it. A share without a check that counts is no error, because others have them, and is
-    /// reported.
+    /// The display name of the run's share of the plan (`plan::shard`), if it is not all of it. A
+    /// share without effective checks is reported, but is not an error: other shares have them.
     pub part: Option<&'a str>,
     /// Changes outside the contract's scope, for people; a run with one has run nothing.
     pub violations: &'a [String],
@@ -134,7 +133,7 @@ pub fn judge(
     }
 }
 
-/// Returns the rank of a code among several, of which the first counts.
+/// Returns the rank of an exit code; the lowest rank counts.
 fn precedence(code: Exit) -> usize {
     const ORDER: [Exit; 8] = [
         Exit::Interrupted,

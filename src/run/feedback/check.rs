@@ -1,4 +1,4 @@
-//! Describes one failing check, and cuts what is said of it to bounds.
+//! Describes one failing check, and cuts the description to bounds.
 
 use super::suggestion;
 use crate::record::{StepRecord, head, tail};
@@ -13,11 +13,11 @@ use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{FailedTest, Finding, Level, TestCounts};
 use vplan_plan::Step;
 
-/// The most bytes of each end of a stream that are shown.
+/// Limit of each shown end of a stream, in bytes.
 pub const EXCERPT_BYTES: usize = 4096;
-/// The most findings, failed tests and problems that are shown, each.
+/// Limit of shown findings, failed tests and problems, each.
 pub const FINDINGS_SHOWN: usize = 10;
-/// The most bytes of a message, a name or a command that are shown.
+/// Limit of a shown message, name or command, in bytes.
 pub const TEXT_BYTES: usize = 1024;
 
 /// A failing check, made for its repair. All foreign text in it is inert.
@@ -134,12 +134,12 @@ impl Excerpt {
     }
 }
 
-/// The limits on what is said of one check.
+/// The limits of the feedback on one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// Bytes of each end of a stream.
     excerpt: usize,
-    /// Whether all kinds of things are said: advice, the log, failed tests beside findings.
+    /// Whether to include all kinds of content: advice, the log, failed tests as well as findings.
     full: bool,
     /// Findings, failed tests and problems, each.
     items: usize,
@@ -156,12 +156,12 @@ const fn bounds(excerpt: usize, items: usize, text: usize, full: bool) -> Bounds
     }
 }
 
-/// The bounds for a check that is told alone.
+/// The bounds for a single check.
 pub(crate) const ALONE: Bounds = bounds(2 * EXCERPT_BYTES, 50, TEXT_BYTES, true);
-/// The bounds for a check beside others.
+/// The bounds for one of several checks.
 pub(super) const AMONG_OTHERS: Bounds = bounds(EXCERPT_BYTES, FINDINGS_SHOWN, TEXT_BYTES, true);
-/// The bounds that are tried, from much to little. Output goes first, because it is the longest and
-/// the log has it; a message of each check stays to the end.
+/// The bounds to try, in descending order. Output is cut first, because it is the longest and
+/// the log has it; each check keeps a message to the end.
 pub(super) const LEVELS: [Bounds; 14] = [
     ALONE,
     AMONG_OTHERS,
@@ -322,7 +322,7 @@ fn failed_test(test: &FailedTest, line: Make<'_>, text: Make<'_>) -> FailedTest 
     }
 }
 
-/// Makes a foreign text safe to show, in so many bytes. Of a long one only a beginning is looked at.
+/// Makes a foreign text safe to show, in about `most` bytes. Reads only the start of a long text.
 fn safe(text: &str, most: usize, make: fn(&[u8]) -> String) -> String {
     let begin = prefix(text, 4 * most);
     let made = cut(&make(begin.as_bytes()), most);

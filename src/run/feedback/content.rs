@@ -1,4 +1,4 @@
-//! What feedback says, and how it is told of a report that was kept.
+//! The content of feedback, and how to derive it from a stored report.
 
 use super::check::{Excerpt, FailedCheck};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_check::outcome::{Cause, Status};
 use vplan_check::reading::{FailedTest, Finding, TestCounts};
 use vplan_plan::scope::List;
-/// The most changed files that are named.
+/// Maximum number of listed changed files.
 pub const FILES_SHOWN: usize = 50;
 
 /// The blocking failures of a run, made for their repair: the first one in plan order, and the

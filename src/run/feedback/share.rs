@@ -1,17 +1,17 @@
 //! Shares the bytes of a budget among the failing checks.
 //!
 //! Names and counts are outside of the budget: no failing check vanishes, however small it is. The
-//! first check gets half of it, the others equal shares of the rest, and what one of them leaves
-//! goes to those behind it, at the end to the first one again.
+//! first check gets half of it, the others equal shares of the rest. Unused bytes go to the
+//! following checks, and at the end to the first one again.
 
 use super::check::{FailedCheck, LEVELS, cut};
 use super::content::{FILES_SHOWN, Feedback};
 use vplan_base::canon::to_canonical;
 
-/// Measures a feedback in the form in which it is told, in bytes.
+/// Measures feedback in its output form, in bytes.
 pub type Size<'s> = dyn Fn(&Feedback) -> usize + 's;
 
-/// The most caveats that are told.
+/// Maximum number of listed caveats.
 pub(super) const CAVEATS_SHOWN: usize = 20;
 
 /// Measures canonical JSON.
@@ -20,8 +20,8 @@ pub fn json_size(feedback: &Feedback) -> usize {
 }
 
 impl Feedback {
-    /// Cuts it to a budget in bytes, as measured by `size`. What is left out is counted, and marked
-    /// as `cut`; the names of failing checks are never left out and not counted in.
+    /// Cuts it to a budget in bytes, as measured by `size`. Counts omitted items, and marks it as
+    /// `cut`. Keeps the names of all failing checks; they do not count against the budget.
     pub fn within(&self, bytes: usize, size: &Size<'_>) -> Self {
         if size(self) <= bytes {
             return self.clone();
@@ -108,7 +108,7 @@ pub(super) fn fit(
             .iter()
             .map(|b| other.bounded(*b))
             .find(|c| cost(c) <= share);
-        // A share that is too small for anything is no share.
+        // Skip a share that is too small for anything.
         let Some(check) = fitting.or(least).filter(|c| cost(c) <= left) else {
             break;
         };

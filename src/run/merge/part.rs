@@ -22,7 +22,7 @@ pub struct MergeError {
     pub drift: Vec<Difference>,
     /// The exit code of the error.
     pub exit: Exit,
-    /// The way out.
+    /// The next step for people.
     pub help: Option<&'static str>,
     /// One line for people.
     pub message: String,
@@ -49,7 +49,7 @@ pub const BASE: &str = "vplan::merge::base";
 /// Shards that verified different trees.
 pub const TREE: &str = "vplan::merge::tree";
 
-/// Shards that had different tools, where that was asked about.
+/// Shards with different or unknown tools, if the caller requires the same.
 pub const TOOLS: &str = "vplan::merge::tools";
 
 /// Shards by another division than the one that was given, or by different ones.

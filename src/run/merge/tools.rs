@@ -8,7 +8,7 @@ use vplan_plan::Step;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::shard::Shard;
 
-/// The most tools that are named.
+/// Maximum number of named tools.
 const NAMED: usize = 5;
 
 /// A tool as plans name it: a bare word means the same wherever it is, a relative path does
@@ -64,7 +64,7 @@ pub(super) fn differing<'a>(shards: impl Iterator<Item = &'a Checked>) -> Differ
 pub(super) struct Differing {
     /// The caveat about those that differ.
     pub caveat: Option<Caveat>,
-    /// Those of which it is not known, for people.
+    /// The tools that cannot be compared, for people.
     pub unknown: Vec<String>,
 }
 
