@@ -113,8 +113,8 @@ fn check_of(found: &Proposed, id: &str) -> Option<String> {
         .map(|check| check.name.clone())
 }
 
-/// Notes the result of a check in it. If the check is dropped, adds the reason to `left_out`.
-/// Returns the result in words.
+/// Records the result of a check in it, and returns the result in words. If the check is
+/// dropped, adds the reason to the map.
 fn outcome(
     record: &StepRecord,
     check: &mut Check,

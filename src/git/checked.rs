@@ -155,7 +155,7 @@ impl Git {
         let mut dirs: Vec<&[u8]> = paths.iter().flat_map(|path| above(path)).collect();
         dirs.sort_unstable();
         dirs.dedup();
-        // Many are asked for level by level, so that git searches nothing below what is not there.
+        // Many are queried level by level, so that git searches nothing below a missing directory.
         let many = dirs.len() > MANY_FOLDERS;
         if many {
             dirs.sort_by_key(|dir| level(dir));
@@ -220,7 +220,7 @@ impl Git {
     }
 }
 
-/// More folders than this are asked for level by level, a call for each.
+/// Above this number of directories, they are queried level by level, with one call each.
 const MANY_FOLDERS: usize = 4096;
 
 /// How many folders are above the path of one; the root's is empty.

@@ -30,8 +30,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Makes the list of the present files, none of which is known as written by a pass. Each path
-    /// is given once.
+    /// Makes a list of the present files, none recorded as written by a pass. Each path occurs
+    /// once.
     pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
         let listed = |(path, print)| (path, ListedFile { own: false, print });
         let mut files: Vec<_> = files.into_iter().map(listed).collect();
