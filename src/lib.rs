@@ -42,7 +42,7 @@
 //! }
 //! ```
 //!
-//! The other rooms are public for vplan's own tests, fuzz targets and benchmarks; their map
+//! The other crates are public for vplan's own tests, fuzz targets and benchmarks; an overview
 //! follows.
 //!
 #![doc = include_str!("architecture.md")]

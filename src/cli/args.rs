@@ -37,7 +37,7 @@ pub(super) fn verdicts() -> String {
     )
 }
 
-/// The heading in `run --help` of what it takes besides a request and a plan.
+/// The heading in `run --help` for options other than those of a request or a plan.
 const RUN: &str = "Run";
 
 /// The heading in `plan --help` of what divides a plan.
@@ -270,7 +270,7 @@ const LIST_FORMATS: &Words<ListFormat> = &[
 pub enum Deny {
     /// A plan with such a step.
     Step(vplan_engine::request::Deny),
-    /// A run in which a step was seen to do this.
+    /// A run with this finding about the recorded effects of a step.
     Finding(FindingKind),
 }
 
@@ -544,7 +544,7 @@ pub struct Saved {
     pub division: Option<PathBuf>,
 }
 
-/// The least that a pass must have verified.
+/// The values for the minimum coverage of a pass.
 pub(super) const REQUIRED: &Words<Require> = &[
     (
         "some",
@@ -795,7 +795,7 @@ fn shard(text: &str) -> Result<Shard, String> {
     text.parse()
 }
 
-/// Reads a number of steps side by side, or `auto`.
+/// Reads a number of parallel steps, or `auto`.
 pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
     let number = text.parse().ok().filter(|n| (1..=Jobs::MOST).contains(n));
     match text {

@@ -1,7 +1,7 @@
 //! Completes a command line for a shell: commands and options, and what the repository gives their
 //! values, such as the names of checks.
 //!
-//! Nothing is said of what is wrong with a contract or the records; there are no candidates then.
+//! An invalid contract or damaged records give no candidates, and no message.
 
 use super::args::Global;
 use super::command::{help, schema};
@@ -22,7 +22,7 @@ use vplan_os::completing::{Question, VARIABLE};
 use vplan_repo::load;
 use vplan_run::past::short;
 
-/// The most runs that are offered, the newest ones.
+/// Maximum number of offered runs, the newest ones.
 const RUNS: usize = 50;
 
 /// The source of an argument's values.
@@ -38,13 +38,13 @@ enum Source {
     Run,
     /// The topics of help, and the commands.
     Topic,
-    /// The commands.
+    /// The names of commands.
     Command,
     /// The shipped contracts.
     Std,
     /// The documents that have a schema.
     Document,
-    /// The words for a number of steps side by side.
+    /// The values for a number of parallel steps.
     Jobs,
     /// Files.
     Path,
@@ -99,7 +99,7 @@ pub fn script(shell: Shell) -> io::Result<String> {
     if shell == Shell::Zsh {
         text.push_str(ZSH_AUTOLOADED);
     }
-    // Behind a `:` or `=` bash says that the word is empty, though it counts the sign as a word.
+    // After a `:` or `=`, bash gives an empty word, though it counts the sign as a word.
     Ok(text.replace(BASH_WORD, BASH_WORD_OR_SIGN))
 }
 

@@ -69,7 +69,7 @@ mod tests {
         }
     }
 
-    /// A hint names a flag either of the command at hand or behind a command of its own.
+    /// A hint names a flag of the current command, or of the `vplan` command that it quotes.
     #[test]
     fn every_flag_of_an_advice_exists() {
         let all = CommandLine::command();

@@ -27,7 +27,7 @@ pub const NAMES: &str = "RUN is `latest`, `latest~1` for the one before, and so 
 /// Finds the records.
 ///
 /// # Errors
-/// They cannot be looked at: exit 5, or 2 for a directory that was named.
+/// They cannot be read: exit 5, or 2 for a directory that `--records` names.
 pub fn open(global: &Global, records: &Records) -> Result<(Site, History), Failure> {
     let site = global.engine().locate()?;
     let history = History::open(&site.root, records.records.as_deref());
@@ -127,7 +127,7 @@ pub fn headline(run: &Summary, color: bool, columns: Option<usize>) -> String {
     text
 }
 
-/// A text of one line that fits behind so many columns.
+/// Cuts a text of one line to the columns left after `used` ones.
 pub fn fit(text: &str, columns: Option<usize>, used: usize) -> String {
     match columns {
         Some(columns) => cut(text, columns.saturating_sub(used).max(10)),

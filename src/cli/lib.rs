@@ -1,5 +1,5 @@
-//! The command line: parses it, runs commands, prints results. The only room of clap and miette's
-//! fancy handler, and the only one that writes to the terminal.
+//! The command line: parses it, runs commands, prints results. The only crate that uses clap and
+//! miette's fancy handler, and the only one that writes to the terminal.
 
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::read(arguments, help_color) {
         Ok(line) => line,
         Err(error) => {
-            // A closed pipe is no reason to fail: `vplan --help | head -1`.
+            // A closed pipe must not cause a failure: `vplan --help | head -1`.
             let _ = error.print();
             return ExitCode::from(Exit::Usage.when(error.use_stderr()).code());
         }

@@ -15,7 +15,7 @@ use vplan_run::journal::lines;
 /// An option that writes a document, which recognises its own files.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// The option.
+    /// The option, such as `--junit`.
     pub flag: &'static str,
     /// Whether it has written a file of this content.
     is_own: fn(&[u8]) -> bool,
@@ -122,7 +122,7 @@ impl Output {
                 Err(Failure::usage(code, message)
                     .help("name another file, or replace this one with `--force`"))
             }
-            // What else is wrong with it is said when it is written.
+            // Other errors are reported when it is written.
             _ => Ok(()),
         }
     }
@@ -145,7 +145,7 @@ impl Output {
     }
 }
 
-/// A stream into a file, which remembers why it failed. A reader that has gone away is no failure.
+/// A stream into a file that stores its first error. A closed pipe is not an error.
 #[derive(Debug)]
 pub struct Stream<W> {
     into: W,

@@ -130,7 +130,7 @@ mod tests {
         all
     }
 
-    /// The most commands that there may be.
+    /// Limit of commands.
     const MOST: usize = 41;
 
     #[test]

@@ -14,11 +14,11 @@ use vplan_run::past::Summary;
 use vplan_run::report::Report;
 use vplan_store::history::History;
 
-/// The most recorded runs that are looked at for those of the same contract.
+/// Search limit for runs of the same contract.
 const LOOKED_AT: usize = 200;
 
-/// Writes the page of a run to a file; `-` is for the caller to print. Gives the page. `root`: the
-/// repository, whose folder gives the project its name. `matrix`: what its steps were seen to read.
+/// Writes the page of a run to a file, and returns it; the caller prints it for `-`. `root`: the
+/// repository, whose directory names the project. `matrix`: the recorded reads of its steps.
 ///
 /// # Errors
 /// A run without a report (interrupted, still going on, damaged): exit 2. A file that cannot be
@@ -62,8 +62,8 @@ pub fn write(
     Ok(page)
 }
 
-/// The last recorded runs of the contract of a plan, oldest first; the run of the page is among
-/// them, however old it is. A record that cannot be read is left out: the trend is for people.
+/// The last recorded runs of the contract of a plan, oldest first, including the run of the page,
+/// however old it is. Omits unreadable records: the trend is for people.
 fn trend(history: &History, id: &str, plan: &Plan) -> Vec<Summary> {
     let path = |plan: &Plan| plan.contract.as_ref().map(|c| c.path.clone());
     let own = path(plan);

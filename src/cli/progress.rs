@@ -23,7 +23,7 @@ use vplan_runner::executor::Running;
 const SHOWN: usize = 8;
 /// Columns at the end of the last line for what a terminal echoes: `^C`, several times.
 const ECHOED: usize = 6;
-/// The interval at which a live view is told the running steps.
+/// The interval at which a live view receives the running steps.
 const RUNNING: Duration = Duration::from_millis(200);
 /// The interval at which the live view is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Returns the interval at which a live view is told the running steps; never without one.
+    /// Returns the interval at which a live view receives the running steps; `None` without one.
     pub fn tick(how: args::Progress, terminal: &Terminal) -> Option<Duration> {
         is_live(how, terminal).then_some(RUNNING)
     }
@@ -152,10 +152,9 @@ impl Progress {
         let bar = all.add(ProgressBar::new(plan.steps.len() as u64));
         let width = width(terminal.width);
         let style = if color { ".green/dim" } else { "" };
-        // Not `wide_msg`, which fills the line: behind it there would be no room for an echo.
+        // Not `wide_msg`, which fills the line and leaves no space for an echo.
         let template = format!("  {{bar:{width}{style}}} {{pos}}/{{len}}{{msg}}");
-        // A template that indicatif does not know shows its default, which is no reason to fail a
-        // run.
+        // An invalid template must not fail a run: use indicatif's default.
         bar.set_style(
             ProgressStyle::with_template(&template)
                 .unwrap_or_else(|_| ProgressStyle::default_bar())

@@ -1,8 +1,7 @@
-//! Writes the documents of a run besides its report: JUnit, SARIF, GitHub annotations and step
-//! summary.
+//! Writes the additional documents of a run: JUnit, SARIF, GitHub annotations and step summary.
 //!
-//! The verdict is never lost to them: an error of writing is reported, and makes only a pass exit
-//! 1.
+//! A write error is reported and never hides the verdict: it changes only the exit code of a
+//! pass, to 1.
 
 use super::outputs::{JUNIT, Output, SARIF};
 use super::render::{github, junit, sarif};

@@ -1,4 +1,4 @@
-//! Turns the words of a command line into what the engine is asked.
+//! Converts the arguments of a command line to a request to the engine.
 
 use super::args::{Changes, Deny, Request, Run, Saved};
 use super::reports::Reports;
@@ -21,7 +21,7 @@ use vplan_plan::request::{self as plan, Boundary, Skip};
 use vplan_repo::changes::{BaseRevision, ChangeSource};
 use vplan_store::history::Keep;
 
-/// The largest list of changed files or commands that is read, in bytes.
+/// Limit of a list of changed files or commands, in bytes.
 const MAX_LIST: u64 = 256 << 20;
 
 impl Request {
@@ -145,7 +145,7 @@ impl Changes {
 impl Saved {
     /// Checks that what is about a plan file names one.
     fn fits(&self) -> Result<(), Failure> {
-        // With a flag of the request beside it, clap forgets that it asked for `--plan`.
+        // Combined with a flag of the request, clap does not enforce `requires = "plan"`.
         let flag = match (&self.plan, self.allow_drift, self.plan_as_is) {
             (None, true, _) => "--allow-drift",
             (None, _, true) => "--plan-as-is",

@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// What a terminal echoes between two drawings leaves no row behind.
+    /// An echo of the terminal between two drawings leaves no row on the screen.
     #[test]
     fn an_echo_leaves_nothing_behind() {
         for echoed in ["", "^C", "^C^C", "typed"] {

@@ -136,7 +136,7 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Returns what is said of a store of passes. `tls`: by which it and this machine know each other.
+    /// Returns the request for the shared cache. `tls`: the files for mutual authentication.
     pub fn cache(&self, tls: TlsFiles) -> CacheRequest {
         CacheRequest {
             url: self.cache.clone(),

@@ -115,8 +115,8 @@ impl Terminal {
         self.print_json(&versioned(document));
     }
 
-    /// Writes a JSON document that is written in pieces, none of which cuts a character, and a line
-    /// end; nothing in it is a workflow command.
+    /// Writes a JSON document in pieces of whole characters, and a line end; nothing in it is a
+    /// workflow command.
     pub(crate) fn print_json_with(
         &self,
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -201,15 +201,15 @@ impl Observer for Terminal {
     }
 }
 
-/// A JSON document on its way out: nothing in it is a workflow command.
+/// A writer for a JSON document that escapes workflow commands.
 struct JsonPieces<'o> {
     out: &'o mut dyn Write,
-    /// Whole pieces that were not looked at yet: together they cost less than one by one.
+    /// Whole pieces that were not filtered yet: together they cost less than one by one.
     pending: Vec<u8>,
     signs: usize,
 }
 
-/// So many bytes of pieces are looked at together.
+/// The number of pending bytes at which they are filtered.
 const ENOUGH: usize = 64 << 10;
 
 impl Write for JsonPieces<'_> {
@@ -229,7 +229,7 @@ impl Write for JsonPieces<'_> {
 
 impl JsonPieces<'_> {
     fn pass(&mut self) -> std::io::Result<()> {
-        // All of it is text; if it were not, what is around those bytes is no command either.
+        // All of it is text. If it were not, the text around those bytes is not a command either.
         for part in self.pending.utf8_chunks() {
             let text = json_piece_without_commands(part.valid(), &mut self.signs);
             self.out.write_all(text.as_bytes())?;
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn no_piece_of_json_hides_a_command() {
-        // A command across the end of a chunk, one beside bytes that are no text, one at the end.
+        // A command across the end of a chunk, one next to invalid UTF-8, one at the end.
         let long = "a".repeat(ENOUGH - 2);
         let pieces = [
             long.as_bytes(),

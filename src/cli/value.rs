@@ -1,4 +1,4 @@
-//! Values of flags that stand in several files of flags.
+//! Values of flags that several modules share.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 

@@ -1,4 +1,4 @@
-//! `vplan audit`: holds the contract against what its checks are seen to do.
+//! `vplan audit`: compares the contract with the recorded effects of its checks.
 
 pub(super) mod machine;
 mod sarif;
@@ -85,7 +85,7 @@ pub(super) struct AuditDocument<'a> {
     written: bool,
 }
 
-/// Audits the contract, and mends it if that is asked.
+/// Audits the contract, and fixes it on request.
 ///
 /// # Errors
 /// A contract that is invalid (exit 3), a run that cannot be made, no observed run (exit 2).
@@ -157,7 +157,7 @@ impl Audit {
     }
 }
 
-/// Returns how an audit ends. What was interrupted, or never began, is no audit.
+/// Returns the exit code of an audit. A run that was interrupted or never began is not an audit.
 fn exit(found: &AuditedContract) -> Exit {
     let ended = found.verified.as_ref();
     let ended = ended.and_then(|verified| Exit::of(verified.report.exit_code));

@@ -37,7 +37,7 @@ pub(super) struct CheckDocument<'a> {
 /// denied.
 ///
 /// # Errors
-/// No contract, an invalid one, a word behind `--deny` that is none.
+/// A missing or invalid contract, or an unknown word after `--deny`.
 pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let site = global.engine().locate()?;
@@ -178,7 +178,7 @@ fn is_called(code: Code, word: &str) -> bool {
     code.0 == word || code.0.rsplit("::").next() == Some(word)
 }
 
-/// What `--deny` takes besides codes.
+/// The groups that `--deny` takes in addition to codes.
 const GROUPS: [&str; 3] = ["warnings", "shell", "unconfined"];
 
 /// `--deny` takes a group or a code; a word that denies nothing would deny nothing silently.

@@ -11,7 +11,7 @@ use vplan_emit::text;
 use vplan_os::{files, view};
 use vplan_run::verdict::Require;
 
-/// The largest file that `--check` reads, in bytes.
+/// Limit of a file that `--check` reads, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// `vplan emit`

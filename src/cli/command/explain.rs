@@ -108,7 +108,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     Ok(Exit::Success.code())
 }
 
-/// Prints a plan as a document, with what there is to say of it besides.
+/// Prints a plan as a document, with its preview and the places of its steps if there are any.
 fn json(
     plan: &Plan,
     outlook: Option<&Outlook>,

@@ -16,10 +16,9 @@ use vplan_store::records::REPORT;
 
 /// A report that cannot be read.
 const CODE: &str = "vplan::feedback::report";
-/// A check that the run does not have.
-/// The most files that a note names.
+/// Maximum number of files in a note.
 const NAMED: usize = 3;
-/// The most failing checks that an answer about another one names.
+/// Maximum number of failing checks in a note about another one.
 const LISTED: usize = 20;
 
 /// `vplan feedback`
@@ -98,7 +97,7 @@ fn narrowing(report: &Report) -> String {
     caveats.map(line).collect()
 }
 
-/// What is said of one check. One that did not fail has no feedback: a note says how it ended.
+/// Returns the feedback on one check. One that did not fail has none: a note says how it ended.
 fn of_check(
     report: &Report,
     plan: Option<&Plan>,

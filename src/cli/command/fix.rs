@@ -1,4 +1,4 @@
-//! `vplan fix`: has the fixes of failing checks mend them, and verifies again.
+//! `vplan fix`: runs the fixes of failing checks, and verifies again.
 
 use super::answer::*;
 use super::run::{print, streams, write};
@@ -86,7 +86,7 @@ pub(super) fn no_single_run(run: &Run, command: &str) -> Result<(), Failure> {
 /// Verifies, fixes what failed, and verifies again.
 ///
 /// # Errors
-/// Whatever keeps the verification from being made or begun, and what was mended from being kept.
+/// The verification cannot be planned or started, or the fixed files cannot be kept.
 pub fn run(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failure> {
     let engine = global.engine();
     let apart = |failure| staged::in_view(&engine, args.run.records.as_deref(), failure);
@@ -151,7 +151,7 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
     Ok(exit)
 }
 
-/// The most checks without a fix that are named.
+/// Maximum number of listed checks without a fix.
 const NAMED: usize = 5;
 
 /// Describes what a fix did.

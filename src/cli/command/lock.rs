@@ -50,7 +50,7 @@ pub struct Lock {
     pub request: Request,
 }
 
-/// Nothing is asked without `--record`, so that nothing of a request would have an effect then.
+/// Makes an option of a request require `--record`: without it, the request has no effect.
 fn part_of_a_request(arg: Arg) -> Arg {
     const OWN: &str = "check record timeout contract_from update accept";
     if has_word(OWN, arg.get_id().as_str()) {

@@ -8,9 +8,9 @@ use vplan_base::inert::{inert, without_commands};
 use vplan_os::files::read_start;
 use vplan_store::history::{History, Logged};
 
-/// The most of a log that a JSON document holds, in bytes: its end.
+/// Limit of a log in a JSON document, in bytes: its end is kept.
 const MOST: u64 = 1 << 20;
-/// The longest piece of a line that is looked at as one.
+/// Limit of a piece of a line that is filtered at once, in bytes.
 const PIECE: u64 = 1 << 16;
 
 /// `vplan log`
@@ -59,7 +59,7 @@ pub(super) struct LogDocument {
 /// Prints the log of a check.
 ///
 /// # Errors
-/// No such run, check or try; a log that is not there any more.
+/// No such run, check or try; a log that no longer exists.
 pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     if args.raw && format == Format::Json {

@@ -85,8 +85,8 @@ fn not_in_a_loop(arg: Arg) -> Arg {
 /// Verifies and repairs until there is a decision.
 ///
 /// # Errors
-/// Whatever keeps the first round from beginning; later what is no decision about the work (a disk
-/// that is full).
+/// The first round cannot start; later, an error that is not a decision about the change, such
+/// as a full disk.
 pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     let fixer = args.fix.as_ref().map(|fix| fixer(fix, args)).transpose()?;

@@ -72,8 +72,8 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     Ok(Exit::Success.code())
 }
 
-/// Divides a plan: writes the division where that is asked for, and prints what it is, or with
-/// `--format json` the words of `--shard`.
+/// Divides a plan: writes the division on request, and prints it, or with `--format json` the
+/// words of `--shard`.
 fn divide(
     global: &Global,
     args: &PlanArgs,

@@ -21,8 +21,7 @@ use vplan_plan::definition;
 /// Runs the plan for this change and prints the report.
 ///
 /// # Errors
-/// Whatever keeps the plan from being made or begun. A failed check is no error: its exit code is
-/// the answer.
+/// The plan cannot be made or started. A failed check is not an error: the exit code reports it.
 pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
     let engine = global.engine();
     let apart = |failure| staged::in_view(&engine, args.records.as_deref(), failure);
@@ -94,7 +93,7 @@ pub(super) fn print(
     }
 }
 
-/// Writes the documents beside a report, and gives the exit code. `events`: where and why the
+/// Writes the other documents of a run, and returns the exit code. `events`: where and why the
 /// events could not be written.
 pub(super) fn write(
     verified: &Verified,

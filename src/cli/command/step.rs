@@ -4,10 +4,10 @@ use super::answer::*;
 use crate::args::StepOrder;
 use vplan_runner::worker::{Unanswered, execute};
 
-/// Executes the step of an order, and writes the answer beside it.
+/// Executes the step of a work order, and writes the answer to the same directory.
 ///
 /// # Errors
-/// There is no answer: the order is none, or the step cannot be executed here.
+/// No answer: the order is invalid, or the step cannot be executed here.
 pub fn run(_: &Global, args: &StepOrder, _: &Terminal) -> Result<u8, Failure> {
     let failed = |exit, code, why: &Unanswered| Err(Failure::new(exit, code, why.to_string()));
     match execute(&args.order) {

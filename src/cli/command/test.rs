@@ -119,7 +119,7 @@ fn filtered(mut expects: Vec<TestOf>, filter: Option<&str>) -> Result<Vec<TestOf
     Ok(expects)
 }
 
-/// All tests, valid ones; what is only doubtful about them is said.
+/// Returns all tests if they are valid; prints warnings about them.
 fn gather(
     site: &vplan_repo::load::Site,
     global: &Global,

@@ -22,7 +22,7 @@ struct SourceExcerpt {
     text: String,
     /// Offset of the first byte of each line.
     lines: Vec<usize>,
-    /// The most bytes of a line that are shown, about.
+    /// Approximate limit of a shown line, in bytes.
     room: usize,
 }
 
@@ -37,7 +37,7 @@ struct Report<'a> {
 
 impl SourceExcerpt {
     fn new(source: &Source, width: usize) -> Self {
-        // With an end behind the last line, an empty file has a line too.
+        // With a line feed at the end, even an empty file has a line.
         let text = inert_source(source) + "\n";
         let mut lines = vec![0];
         lines.extend(text.match_indices('\n').map(|(i, _)| i + 1));

@@ -1,6 +1,6 @@
-//! Renders feedback: text for people, Markdown for agents and comments. Foreign text is kept behind
-//! bars and inside fences, so that it cannot pass for vplan's own words, a terminal sequence or a
-//! workflow command.
+//! Renders feedback: text for people, Markdown for agents and comments. Bars before each line, and
+//! fences around them, keep foreign text from passing for vplan's own words, a terminal sequence
+//! or a workflow command.
 
 use super::style::count;
 use vplan_base::change::Status as Change;
@@ -21,12 +21,12 @@ pub fn markdown(feedback: &Feedback) -> String {
     page(feedback, &Markdown)
 }
 
-/// As text that takes at most so many bytes besides the names of the failing checks.
+/// As text of at most `bytes` bytes, not counting the names of the failing checks.
 pub fn text_within(feedback: &Feedback, bytes: usize) -> String {
     text(&feedback.within(bytes, &|f| text(f).len()))
 }
 
-/// As Markdown that takes at most so many bytes besides the names of the failing checks.
+/// As Markdown of at most `bytes` bytes, not counting the names of the failing checks.
 pub(crate) fn markdown_within(feedback: &Feedback, bytes: usize) -> String {
     markdown(&feedback.within(bytes, &|f| markdown(f).len()))
 }
@@ -121,7 +121,7 @@ pub fn code(foreign: &str) -> String {
     format!("{fence}{gap}{shown}{gap}{fence}")
 }
 
-/// Foreign lines as Markdown: a fence, out of which nothing in them gets.
+/// Foreign lines as Markdown: a fenced block that they cannot close.
 pub fn block(foreign: &str) -> String {
     Markdown.block(foreign)
 }
@@ -156,7 +156,7 @@ fn page(feedback: &Feedback, form: &dyn Form) -> String {
     }
     let (first, status) = (feedback.first(), feedback.status);
     out.push_str(&check(&first, status, &feedback.run_id, 3, form));
-    // What was asked for comes before what is beside it.
+    // The requested check comes first, then the context.
     out.push_str(&scope(feedback, form));
     out.push_str(&others(feedback, form));
     out.push_str(&changed(feedback, form));
@@ -331,7 +331,7 @@ pub(crate) fn failed_test(test: &FailedTest) -> String {
     out
 }
 
-/// Both ends of a stream, and between them how much is left out.
+/// Both ends of a stream, and between them the number of omitted bytes.
 fn excerpt(excerpt: &Excerpt) -> String {
     let mut out = excerpt.head.clone();
     if excerpt.omitted_bytes > 0 {

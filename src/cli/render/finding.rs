@@ -21,7 +21,7 @@ pub struct Spot {
     pub column: Option<u64>,
     /// From 1.
     pub line: Option<u64>,
-    /// The file.
+    /// Relative to the repository.
     pub path: RepoPath,
 }
 

@@ -18,13 +18,13 @@ use vplan_run::report::Report;
 /// The number of annotations of each level that GitHub shows of one step of a job. (Of a whole job
 /// it shows 50; two levels stay below.)
 pub const SHOWN: usize = 10;
-/// The largest summary of a step, in bytes.
+/// Limit of a step summary, in bytes.
 pub(crate) const SUMMARY_BYTES: u64 = 1024 * 1024;
-/// The most steps that a summary lists.
+/// Maximum number of steps in a summary.
 const LISTED: usize = 200;
-/// The most bytes of a message in an annotation.
+/// Limit of an annotation's message, in bytes.
 const MESSAGE_BYTES: usize = 4096;
-/// The most characters of a title.
+/// Limit of a title, in characters.
 const TITLE_CHARS: usize = 200;
 
 /// The annotations, worst first, one workflow command a line. `root` is the repository, if it is

@@ -28,9 +28,9 @@ use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
 use vplan_run::stop::verifies;
 
-/// The most bytes of a step's log on the page: its beginning and its end.
+/// Limit of a step's log on the page, in bytes: its beginning and its end.
 pub(crate) const LOG_SHOWN: usize = 64 << 10;
-/// The most bytes of all logs. Failures come first.
+/// Limit of all logs together, in bytes. Failures come first.
 pub(crate) const LOGS_SHOWN: usize = 8 << 20;
 /// Matched files that a reason names.
 const FILES: usize = 20;
@@ -39,10 +39,10 @@ const FINDINGS: usize = 200;
 /// Failed tests of a step on the page.
 const TESTS: usize = 100;
 
-/// The most runs in the trend.
+/// Maximum number of runs in the trend.
 pub(crate) const RUNS_SHOWN: usize = 50;
 
-/// The contents of a page besides report and plan.
+/// The contents of a page other than report and plan.
 #[derive(Debug, Default)]
 pub struct Record {
     /// The name of the project: that of the repository's folder. Foreign text.
@@ -56,14 +56,14 @@ pub struct Record {
     /// The tries, in the order in which they began.
     pub tries: Vec<Try>,
     /// The output of steps, by step id: raw bytes, bounded by the caller to about `LOG_SHOWN`,
-    /// and how many bytes are left out behind the first half.
+    /// and the number of bytes omitted in the middle.
     pub logs: BTreeMap<String, Log>,
 }
 
 /// A try, as the journal has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Try {
-    /// The step.
+    /// The id of the step.
     pub id: String,
     /// From 1.
     pub attempt: u32,
@@ -71,7 +71,7 @@ pub struct Try {
     pub from: u64,
     /// Likewise; absent when its end is not recorded.
     pub to: Option<u64>,
-    /// The result.
+    /// Absent when its end is not recorded.
     pub status: Option<Status>,
 }
 
@@ -80,13 +80,13 @@ pub struct Try {
 pub struct Log {
     /// The first bytes, or all.
     pub head: Vec<u8>,
-    /// The number of bytes left out.
+    /// The number of omitted bytes.
     pub omitted: u64,
     /// The last bytes.
     pub tail: Vec<u8>,
 }
 
-/// The page.
+/// Renders the whole page.
 pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
     let mut out = String::with_capacity(1 << 16);
     let verdict = report.verdict.name().replace('_', " ");
@@ -320,7 +320,7 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     let _ = write!(out, "<section>\n<h2>steps</h2>\n");
     let planned: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let mut left = LOGS_SHOWN;
-    // The room for logs goes to what is looked at first.
+    // Failures get space for their logs first.
     let mut shown: BTreeMap<usize, String> = BTreeMap::new();
     let order = |failures: bool| {
         let steps = report.steps.iter().enumerate();
@@ -431,7 +431,7 @@ fn facts(out: &mut String, record: &StepRecord) {
         format!("{processes} left behind and stopped")
     }));
     let mut facts: Vec<String> = facts.iter().map(|fact| text(fact)).collect();
-    // Only words of vplan's own may break behind each underscore.
+    // Only vplan's own words may wrap after underscores.
     facts.extend(record.failure_code.as_ref().map(|code| match code.known() {
         Some(_) => text(code).replace('_', "_<wbr>"),
         None => text(code),

@@ -12,26 +12,23 @@ use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
 
-/// The largest part of a stream, or of a failure, in a report, in bytes.
+/// Limit of a stream or failure in a report, in bytes.
 const TEXT_BYTES: usize = 8 * 1024;
 
-/// Suites side by side.
+/// A `testsuites` document.
 #[derive(Debug, Default)]
 pub struct JunitDocument {
     /// The name of the producer.
     pub name: String,
-    /// The suites.
     pub suites: Vec<Suite>,
     /// The duration of all, in milliseconds, if that is known.
     pub time_ms: Option<u64>,
 }
 
-/// Cases one after another.
+/// A list of cases.
 #[derive(Debug, Default)]
 pub struct Suite {
-    /// The cases.
     pub cases: Vec<Case>,
-    /// Its name.
     pub name: String,
     /// Facts about all of it: name and value.
     pub properties: Vec<(&'static str, String)>,
@@ -44,13 +41,11 @@ pub struct Suite {
 pub struct Case {
     /// The class name that groups cases.
     pub class: String,
-    /// Its end.
     pub end: End,
     /// The file of its definition.
     pub file: Option<String>,
     /// From 1.
     pub line: Option<u64>,
-    /// Its name.
     pub name: String,
     /// Its standard error.
     pub stderr: String,
@@ -203,9 +198,9 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// A run: a suite with a case for each step, and for each step whose output names failed tests a
-/// suite with those. A pass is a pass of the whole: what failed only as a warning counts as
-/// skipped, and a run that is no pass has a case that is none.
+/// A run: a suite with a case for each step, and a suite of failed tests for each step whose
+/// output names them. The document passes only if the run does: warnings count as skipped, and a
+/// run that did not pass has a case that failed or errored.
 pub fn run(report: &Report, plan: &Plan) -> String {
     let pairs = || plan.steps.iter().zip(&report.steps);
     let mut cases: Vec<Case> = pairs()

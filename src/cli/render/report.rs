@@ -1,4 +1,4 @@
-//! Renders a report for people: what failed and why, what was repaired, what was left out, and the
+//! Renders a report for people: failures and their reasons, repairs, omitted checks, and the
 //! verdict last.
 
 use super::style::{Tone, count, cut, duration, mark, marked, paint, widest};
@@ -23,7 +23,7 @@ use vplan_run::verdict::Verdict;
 /// Lines of each stream that are shown of a failure.
 const LINES: usize = 20;
 
-/// Columns of a step's line beside its id and its text: sign, time and gaps.
+/// Columns of a step's line for everything but its id and its text: sign, time and gaps.
 const BESIDE: usize = 15;
 
 /// Findings and failed tests that are shown of a failure.
@@ -76,8 +76,8 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_
     wrapped(&out, columns)
 }
 
-/// Renders why a run that passed verified less than it was asked for, except its caveats: repairs of the
-/// plan, skipped steps, output that was not understood, confinement that did not hold.
+/// Renders the reasons why a passed run verified less than requested, except its caveats: repairs
+/// of the plan, skipped steps, unreadable output, missing confinement.
 pub fn less(report: &Report) -> String {
     let narrowing = |r: &&Rewrite| r.coverage == Coverage::Narrowed;
     let rewrites = report.rewrites.iter().filter(narrowing);
@@ -362,8 +362,7 @@ fn failures_and_findings(step: &StepRecord, color: bool) -> String {
     out
 }
 
-/// The last lines of a stream, behind a bar, so that nothing in them can be taken for vplan's own
-/// words.
+/// The last lines of a stream, each after a bar, so that they cannot pass for vplan's own words.
 fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
     let text = match excerpt.tail.as_str() {
         "" => &excerpt.head,
@@ -438,7 +437,8 @@ fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
     format!("\n{name}{coverage}{parts} in {time}\n{reused}{reason}")
 }
 
-/// Returns why no step's earlier pass was reused, where one reason besides files holds for all that have one.
+/// Returns why no cached pass was used, if all steps with a reason have the same one, and it is
+/// not a file.
 fn nothing_reused(report: &Report) -> Option<Difference> {
     let is_reused = |step: &StepRecord| step.status == Status::Cached;
     let mut differing = report.steps.iter().filter_map(|step| step.differs.as_ref());

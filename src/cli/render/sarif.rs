@@ -11,7 +11,7 @@ use vplan_run::report::Report;
 
 /// The base of relative paths.
 pub(crate) const BASE: &str = "SRCROOT";
-/// The most results in a log; services refuse longer ones.
+/// Maximum number of results in a log; services refuse longer ones.
 const RESULTS: usize = 5000;
 
 /// A log with one run. `root` is the repository, if it is here.

@@ -15,9 +15,9 @@ use vplan_plan::explain::{Mark, Style};
 /// A use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// A pass.
+    /// For a pass.
     Good,
-    /// A failure.
+    /// For a failure.
     Bad,
     /// Worth a look.
     Warn,
@@ -25,7 +25,7 @@ pub enum Tone {
     Strong,
     /// Less important.
     Faint,
-    /// A command.
+    /// For a command line to copy.
     Command,
 }
 

@@ -13,7 +13,7 @@ use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 /// All that there is to tell.
 #[derive(Debug)]
 pub struct Results<'r> {
-    /// The contract.
+    /// The contract under test.
     pub contract: &'r Contract,
     /// The files that contain the tests.
     pub sources: &'r Sources,

@@ -1,5 +1,5 @@
-//! Wraps lines at a terminal's columns, so that what follows stays behind the bar or the sign that
-//! its line begins with: foreign text at the left edge could be taken for vplan's own words.
+//! Wraps lines at a terminal's columns. Continuation lines are indented after the bar or sign of
+//! their line: foreign text at the left edge could pass for vplan's own words.
 
 /// The fewest columns for which lines are wrapped.
 const LEAST: usize = 20;
@@ -10,8 +10,8 @@ const SIGNS: [&str; 7] = ["✗ ", "→ ", "! ", "… ", "↻ ", "- ", "⧖ "];
 /// A line that begins like this ends in a path of vplan's own, which is copied as a whole.
 const PATH: &str = "whole output";
 
-/// Wraps the lines of a text that are longer than so many columns; colours take none. Behind a bar
-/// a line is broken where it is full, elsewhere at a blank if there is one.
+/// Wraps the lines of a text that are longer than `columns`; colours take none. A line with a bar
+/// is broken where it is full, any other at a blank if it has one.
 pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns.filter(|columns| *columns >= LEAST) else {
         return text.to_owned();
@@ -59,7 +59,7 @@ fn broken(line: &str, columns: usize, out: &mut String) {
     };
     let lead = width(&indent);
     let (mut row, mut used, mut shown) = (String::new(), 0, false);
-    // Where the row could end: behind its last blank, and how much of it is before that.
+    // Where the row could end: the offset after its last blank, and the columns used up to there.
     let mut blank: Option<(usize, usize)> = None;
     for piece in pieces(line) {
         let wide = piece.width();

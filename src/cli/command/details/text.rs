@@ -84,7 +84,7 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
     let reason = framed(" (", record.reason, ")");
     let detail = record.detail.as_ref();
     lines.extend(detail.map(|detail| visible(detail) + &reason));
-    // That a step never passed before is no news.
+    // Omit the reason that a step never passed before.
     let is_news = |why: &&String| **why != Why::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);
     lines.extend(why.map(|why| format!("not reused: {}", visible(why))));

@@ -40,7 +40,7 @@ impl HookOutput {
         }
     }
 
-    /// The agent may stop although nothing says that its work is verified, and people are told.
+    /// The agent may stop although its change is not verified; people get a message.
     pub(super) fn let_go(message: &str) -> Self {
         Self {
             system_message: Some(without_commands(message)),
@@ -73,7 +73,7 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
         items.push(format!("why: {}", code(cut(reason, LIST / 2))));
     }
     if report.feedback.is_none() {
-        // Their ways out are for people.
+        // Their help texts are for people.
         let caveats = sorted(&report.caveats).into_iter();
         let caveats: Vec<String> = caveats.map(|c| code(&c.message)).collect();
         if !caveats.is_empty() {
@@ -87,7 +87,7 @@ pub(super) fn of_report(report: &Report, next: String) -> Page {
         next,
     };
     if let Some(told) = &report.feedback {
-        // Who failed is said above, within the page's own bounds.
+        // The failing checks are listed above, within the page's own bounds.
         let told = Feedback {
             failing: Vec::new(),
             ..told.clone()

@@ -12,7 +12,7 @@ use vplan_git::environment;
 use vplan_ledger::Terms;
 use vplan_os::files::{is_writable, read_plain};
 
-/// The least time that a hook is given, in seconds.
+/// Minimum time limit of a hook, in seconds.
 const LEAST: u64 = 120;
 /// The time beyond the contract's budget, in seconds.
 const MORE: u64 = 60;
@@ -95,7 +95,7 @@ pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result
     Ok(Exit::Failed.when(!is_installed).code())
 }
 
-/// Whether a file of settings has all hooks, and what is to be said of it.
+/// Whether a settings file has all hooks, and the lines to print about it.
 fn installed(
     site: &Site,
     path: &Path,
@@ -129,7 +129,7 @@ fn places(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Describes who may change a file.
+/// Describes whether git tracks a file, and whether this user can change it.
 fn reach(site: &Site, path: &Path) -> String {
     let inside = path
         .strip_prefix(&site.root)

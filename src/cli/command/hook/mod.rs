@@ -17,7 +17,7 @@ use vplan_engine::agent::{Stopping, start};
 use vplan_os::clock::Clock;
 use vplan_os::input::standard_within;
 
-/// The largest event that is read, in bytes.
+/// Limit of an event, in bytes.
 const MOST: usize = 4 << 20;
 
 /// The time that an event may take to come: some agents do not close standard input.
@@ -46,7 +46,7 @@ struct Event {
 /// directory of the repository cannot be entered.
 ///
 /// # Errors
-/// The input is no event (exit 1). A stop is always answered.
+/// The input is not an event (exit 1). A stop is always answered.
 pub fn run(
     global: &Global,
     args: &Hook,

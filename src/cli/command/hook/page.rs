@@ -4,11 +4,11 @@ use crate::render::feedback::code;
 
 /// The longest text that an agent is given, in bytes.
 const MOST: usize = 8 << 10;
-/// The largest list of failing checks, in bytes: their names come before any details.
+/// Limit of the list of failing checks, in bytes: their names come before any details.
 pub(super) const NAMES: usize = 4 << 10;
-/// The largest other list in it, in bytes.
+/// Limit of any other list, in bytes.
 pub(super) const LIST: usize = 2 << 10;
-/// The bytes that are kept for what is said of changed files, after the body was made.
+/// Bytes reserved for an item about changed files, which is added after the body.
 const LATER: usize = 512;
 /// The end of a text that was cut.
 const CUT: &str = "\n(more was said: it does not fit here)\n";
@@ -27,7 +27,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// All of it in Markdown. What has to be left out is of the body.
+    /// All of it in Markdown. Only the body is cut to fit.
     pub(super) fn text(&self) -> String {
         let mut out = format!("{}\n", self.head);
         if !self.items.is_empty() {

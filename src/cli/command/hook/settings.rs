@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use vplan_base::word::visible;
 
-/// The events that are answered; the last one only where it is asked for.
+/// The events that are answered; the last one only on request.
 const EVENTS: [&str; 3] = ["SessionStart", "Stop", SUBAGENT];
 const SUBAGENT: &str = "SubagentStop";
 

@@ -116,7 +116,7 @@ fn next(base: Option<&Oid>) -> String {
 
 /// The messages to people about a stop.
 struct Account<'a> {
-    /// The subject.
+    /// The name of the subject.
     name: &'a str,
     stop: &'a Stop<'a>,
 }

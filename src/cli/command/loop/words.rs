@@ -59,8 +59,8 @@ pub(super) fn stop(stop: Stop) -> &'static str {
 
 /// Describes the failures, and what to do about them, in so many bytes.
 pub(super) fn feedback((form, most): (Form, usize), report: &Report) -> String {
-    // Nothing failed, and yet it is no pass: a budget that was used up, nothing that was
-    // verified.
+    // Without feedback nothing failed, but the run did not pass either: the budget ran out, or
+    // nothing was verified.
     let why = visible(report.reason.as_deref().unwrap_or_default());
     let verdict = report.verdict;
     let end = format!("\n{HOW_TO_END}\n");

@@ -49,8 +49,8 @@ fn part(mut schema: Schema) -> Value {
     schema.to_value()
 }
 
-/// Types that vplan reads again refuse what they do not know; who else reads them is to let it
-/// pass. And what is left out when there is nothing to say is never null.
+/// Types that vplan reads again reject unknown keys; other readers should accept them. Optional
+/// values are omitted, never null.
 fn lenient(schema: &mut Schema) {
     if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
         schema.remove("additionalProperties");
@@ -83,7 +83,7 @@ fn not_null(schema: &mut Value) {
     }
     if let Some(Value::Array(any)) = object.get_mut("anyOf") {
         any.retain(|s| s.get("type").is_none_or(|t| t != "null"));
-        // A reference with a description beside it says the same as one inside `anyOf`.
+        // A reference next to a description is equivalent to one inside `anyOf`.
         if let [Value::Object(one)] = any.as_slice() {
             let one = one.clone();
             object.remove("anyOf");

@@ -106,7 +106,7 @@ pub struct Tree {
     pub same: bool,
 }
 
-/// The tree of a report beside the present one.
+/// Compares the tree of a report with the present one.
 pub(super) fn tree(history: &History, report: &Report, present: &Present) -> Option<Tree> {
     let recorded = report.tree.clone()?;
     let plan = history.plan(&report.run_id).ok()??;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use vplan_base::word::{count, first_of};
 use vplan_plan::audit::matrix::{Cell, Matrix};
 
-/// The most files and globs that a cell names.
+/// Maximum number of files and globs in a cell.
 const NAMED: usize = 8;
 
 /// Writes the section; nothing where no step was observed.

@@ -11,7 +11,7 @@ use vplan_run::verdict::Verdict;
 const STEP: u64 = 12;
 /// The height of the highest bar.
 const HEIGHT: u64 = 60;
-/// The height of the mark below a bar that is no pass: colour alone is not enough.
+/// The height of the mark below the bar of a run that did not pass: colour alone is not enough.
 const MARK: u64 = 4;
 
 /// Writes the section; nothing where there is only one run. `runs`: oldest first; `current`: the run
@@ -53,7 +53,7 @@ pub(super) fn section(out: &mut String, runs: &[Summary], current: &str) {
     out.push_str("</table>\n</details>\n</section>\n");
 }
 
-/// A bar, a mark below it where it is no pass, and a line below that of this page.
+/// A bar, a mark below it if the run did not pass, and a line below the bar of this page's run.
 fn bar(out: &mut String, at: u64, run: &Summary, longest: u64, is_current: bool) {
     let height = (u128::from(run.duration_ms) * u128::from(HEIGHT) / u128::from(longest)).max(2);
     let (x, y) = (at * STEP + 1, u128::from(HEIGHT).saturating_sub(height));

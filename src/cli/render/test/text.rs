@@ -163,7 +163,7 @@ fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
     }
 }
 
-/// Expected and actual plan side by side, with the reason for each difference.
+/// Expected and actual plan in two columns, with the reason for each difference.
 fn table(
     assertion: &Assertion,
     differences: &[&Difference],
