@@ -1,4 +1,4 @@
-//! Writes out `each` blocks: their content once for each row, with the holes filled.
+//! Expands `each` blocks: repeats their content for each row, with the placeholders filled.
 
 use super::vplan::Lowering;
 use super::vplan_value::Values;
@@ -20,10 +20,10 @@ use vplan_lang::ast::{Arg, Body, Node, Value};
 use vplan_lang::error::shown;
 use vplan_lang::statement::Keyword;
 
-/// The most rows of an `each`.
+/// Maximum number of rows of an `each`.
 const ROWS: usize = 1_000;
 
-/// The most statements for each check that a contract may have, rows counted.
+/// Maximum number of statements for each check of a contract; each row counts.
 const STATEMENTS: usize = 10;
 
 /// A row of an `each`: its values, and where it is written.
@@ -35,7 +35,7 @@ struct Row {
 }
 
 impl Values<'_> {
-    /// Puts the values of a row into the holes. Returns what [`Values::leave`] wants.
+    /// Fills the placeholders with the values of a row. Returns the argument for [`Values::leave`].
     fn enter(&mut self, names: &[(&str, Span)], row: Row) -> (usize, usize) {
         let left = (self.holes.count(), self.packages.len());
         let named = names.iter().zip(row.values);
@@ -50,7 +50,7 @@ impl Values<'_> {
         left
     }
 
-    /// Takes the values of a row out of the holes.
+    /// Removes the values of a row from the placeholders.
     fn leave(&mut self, (holes, packages): (usize, usize)) {
         self.holes.leave(holes);
         self.in_names.leave(holes);
@@ -72,7 +72,7 @@ impl Lowering<'_> {
             return;
         };
         let names = names(node);
-        // What cannot be read may have the hole.
+        // A part that cannot be read may use the placeholder.
         let checked = if is_broken(node) { &[][..] } else { &names };
         for (name, span) in checked {
             if !body.nodes.iter().any(|node| uses(node, name)) {
@@ -168,8 +168,8 @@ impl Lowering<'_> {
         self.values.sink.push(error.help(help));
     }
 
-    /// The rows of an `each` over folders: none where the folders are not known yet, or it is no glob
-    /// of folders, which is reported.
+    /// Returns the rows of an `each` over folders. None while the folders are unknown, or if the
+    /// pattern is not a glob of folders, which is reported.
     fn folders(&mut self, node: &Node<'_>, names: &[(&str, Span)]) -> Option<Vec<Row>> {
         let is_str = |arg: &&Arg<'_>| matches!(arg.value, Value::Str(_));
         let mut strings = node.args.iter().filter(is_str);
@@ -210,7 +210,7 @@ impl Lowering<'_> {
         for folder in &known {
             let values = query.values(folder);
             let values = values.map(|name| String::from_utf8(name.to_vec()));
-            // Names in front of this file's directory are no values of it.
+            // Path segments above this file's directory are not values.
             match values.collect::<Result<Vec<String>, _>>() {
                 Ok(values) => rows.push(Row {
                     values,
@@ -355,7 +355,7 @@ fn is_broken(node: &Node<'_>) -> bool {
     node.broken || node.body.as_deref().is_some_and(inside)
 }
 
-/// Whether a hole with this name is in a statement or its block.
+/// Whether a statement or its block uses a placeholder with this name.
 fn uses(node: &Node<'_>, name: &str) -> bool {
     let has = |text: &str| {
         let mut holes = holes(text);

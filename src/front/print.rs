@@ -256,7 +256,7 @@ fn head(condition: &Condition) -> String {
     }
 }
 
-/// Writes a command; beside services, the texts of their holes are holes.
+/// Writes a command. If it runs with services, text like `{port}` is a placeholder.
 fn command(command: &Command, is_beside: bool) -> String {
     if is_beside {
         Holed::<Command>::beside_services(command.clone()).to_text()

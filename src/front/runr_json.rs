@@ -14,9 +14,9 @@
 //! | `scope.env_allowlist`, `agent.version`, `repo`, `workers`, `phases`, `resilience`, `receipts`, `workflow`, `task`, `$schema` | no effect on checks |
 //! | any other key | lost |
 //!
-//! Commands run through a shell there. Here a command is an argument vector where that is the same;
-//! `a && b` becomes two checks of which the second needs the first; everything else goes through
-//! `sh -c`, marked as such.
+//! Commands run through a shell there. Here a command is an argument vector where that is
+//! equivalent. `a && b` becomes two checks, and the second needs the first. Everything else goes
+//! through `sh -c`, marked as such.
 
 use super::convert::account::{About, Lost};
 use super::convert::builder::{Builder, Spec, unused};

@@ -19,7 +19,7 @@ use vplan_base::word::visible;
 
 /// The deepest nesting of lists and mappings.
 const MAX_DEPTH: usize = 64;
-/// The most values that a file may hold.
+/// Maximum number of values in a file.
 const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
@@ -109,8 +109,7 @@ pub fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<N
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
 }
 
-/// Reads JSON in which comments and commas behind a last value are allowed (`tsconfig.json`,
-/// `turbo.json`).
+/// Reads JSON that may have comments and trailing commas (`tsconfig.json`, `turbo.json`).
 pub fn json_with_comments(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
     let at = |start: usize, end: usize| Place::new(id, Span::new(start, end));
     let text = without_comments(sources[id].text());
@@ -520,7 +519,7 @@ impl Yaml<'_> {
                             "YAML 1.2 has none: write the keys out",
                         ));
                     }
-                    // A mapping may merge several others, one behind the other.
+                    // A mapping may merge several others, one after the other.
                     let first = seen.insert(name.clone(), node.place);
                     if let Some(first) = first.filter(|_| name != "<<") {
                         let message = format!("`{}` stands twice", visible(&name));

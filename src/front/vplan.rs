@@ -310,7 +310,7 @@ impl Lowering<'_> {
         let named = node.statement.keyword == Keyword::Check;
         let name = if named { self.values.word(node) } else { None };
         if named && name.is_none() {
-            // What has a hole is some name all the same, which is not reported as unknown.
+            // With a placeholder it could be any name, so no name is reported as unknown.
             if node.values().any(|arg| arg.word().is_some_and(has_hole)) {
                 self.draft.absent.push(String::new());
             }

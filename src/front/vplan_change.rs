@@ -56,7 +56,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Reads `timeout`, or `env.NAME`; reports what is no setting.
+    /// Reads `timeout`, or `env.NAME`; reports an unknown setting.
     fn setting_name(&mut self, arg: &Arg<'_>) -> Option<At<SettingName>> {
         let word = arg.word()?;
         let place = self.place(arg.span);

@@ -1,4 +1,4 @@
-//! Lowers what the language says of services: `service` blocks, and the holes beside them.
+//! Lowers `service` blocks, and checks the use of service placeholders.
 
 use super::vplan::{Content, Lowering};
 use vplan_base::command::{Command, Env, Piece};
@@ -65,8 +65,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The first hole of a service in a check, or in what an import changes of one. None where a line
-    /// could not be read: it may have been the one that says `with`.
+    /// Returns the first service placeholder in a check, or in an import's change of a check. None
+    /// if a line could not be read: it may have been the one with `with`.
     pub(super) fn hole_of_service(&self, node: &Node<'_>) -> Option<At<String>> {
         let lines = node.lines().iter();
         if node.broken || lines.clone().any(|line| line.broken) {
@@ -84,8 +84,8 @@ impl Lowering<'_> {
         args.into_iter().find_map(hole)
     }
 
-    /// Reports what reads like a hole of a service and is none, in what runs beside services: a plan
-    /// could not tell it from a hole.
+    /// Reports literal text that looks like a service placeholder in commands with services. A plan
+    /// could not distinguish the two.
     pub(super) fn report_literal_holes(&mut self, node: &Node<'_>) {
         let lines = node.lines().iter();
         let takes_holes = |line: &&Node<'_>| match line.statement.keyword {
@@ -106,7 +106,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an argument has the text of a hole of a service where nothing is filled in.
+    /// Whether an argument has literal text that looks like a service placeholder.
     fn is_literal(&self, arg: &Arg<'_>) -> bool {
         match &arg.value {
             Value::Command(command) => {
@@ -142,7 +142,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether words have more texts of holes than holes.
+/// Whether words have text that looks like a placeholder but is not one.
 fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
     let Command::Argv {
         env: env_before,
@@ -169,12 +169,12 @@ fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
     })
 }
 
-/// How many holes of services a word seems to have.
+/// Returns the number of apparent service placeholders in a word.
 fn said(word: &Word) -> usize {
     word.as_str().map_or(0, |text| service_holes(text).count())
 }
 
-/// Whether the name of a hole is of a service.
+/// Whether a placeholder's name belongs to a service.
 fn is_service_hole(name: &str) -> bool {
     service_hole(name).is_some()
 }

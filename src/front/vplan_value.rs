@@ -22,7 +22,7 @@ use vplan_lang::statement::Keyword;
 pub(super) struct Values<'s> {
     pub(super) id: SourceId,
     pub(super) sink: &'s mut Diagnostics,
-    /// What the `each` blocks around put into holes.
+    /// The placeholder values of the enclosing `each` blocks.
     pub(super) holes: Holes,
     /// The same, as parts of names.
     pub(super) in_names: Holes,
@@ -64,7 +64,7 @@ impl Values<'_> {
         }
     }
 
-    /// Reads a name, with its holes filled; reports what is none then.
+    /// Reads a name and fills its placeholders; reports an invalid result.
     fn name(&mut self, text: &str, arg: &Arg<'_>) -> Option<String> {
         if holes(text).any(|(_, name)| self.in_names.of(name).is_none()) {
             // That it is unknown was reported.
@@ -498,7 +498,7 @@ pub(super) fn is_part_of_name(value: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
 }
 
-/// What could be written for a text of which a name cannot be made.
+/// Suggests a replacement for text that does not make a valid name.
 pub(super) fn better_name(text: &str) -> Option<String> {
     let (first, _) = holes(text).next().filter(|(range, _)| range.start == 0)?;
     let (hole, rest) = text.split_at(first.end);

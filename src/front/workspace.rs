@@ -59,8 +59,8 @@ pub enum WorkspaceFault {
     Broken(RepoPath, String),
 }
 
-/// Returns the manifests of a folder that declare a workspace. A `package.json` beside a
-/// `pnpm-workspace.yaml` that lists packages is none.
+/// Returns the manifests of a folder that declare a workspace. A `package.json` next to a
+/// `pnpm-workspace.yaml` that lists packages does not count.
 ///
 /// # Errors
 /// A manifest that cannot be read.
@@ -76,10 +76,10 @@ pub fn manifests(dir: &RepoPath, files: Files<'_>) -> Result<Vec<Manifest>, Work
     Ok(found)
 }
 
-/// Reads the workspace that is asked for.
+/// Reads the requested workspace.
 ///
 /// # Errors
-/// There is none, or not only one, or a manifest cannot be read.
+/// There is none, or more than one, or a manifest cannot be read.
 pub fn read(query: &WorkspaceQuery, files: Files<'_>) -> Result<Workspace, WorkspaceFault> {
     let manifest = match query.manifest {
         Some(manifest) => manifest,
@@ -134,7 +134,7 @@ fn elsewhere(files: Files<'_>) -> Option<RepoPath> {
     near.map(|path| (*path).clone())
 }
 
-/// The most manifests in which is looked for a workspace that may be meant.
+/// Maximum number of manifests searched for a workspace to suggest.
 const NEAR: usize = 50;
 
 fn declared(
@@ -260,7 +260,7 @@ impl Reader<'_> {
         let plain = segments.iter().take_while(|segment| !is_glob(segment));
         let plain = plain.count();
         let (before, behind) = segments.split_at_checked(plain).unwrap_or((&segments, &[]));
-        // A `.` in front, so that it is no path from the root of the file system.
+        // A leading `.` makes the path relative.
         let before = format!("./{}", before.join("/"));
         let folder = match self.dir.join(before.as_bytes()) {
             Ok(folder) => folder,
@@ -333,7 +333,7 @@ impl Reader<'_> {
         package.folders.iter().filter(is_brought).cloned().collect()
     }
 
-    /// What is used of the repository that is no package of the workspace, with all that it uses.
+    /// Returns the packages outside of the workspace that its packages use, directly or not.
     fn others(
         &self,
         members: &BTreeMap<RepoPath, Package>,

@@ -52,14 +52,14 @@ const THRESHOLDS: &[(&str, Row)] = &[
     ("max_warnings", Row::MaxWarnings),
 ];
 
-/// The most seconds of a duration, so that milliseconds are exact everywhere.
+/// Limit of a duration in seconds, so that milliseconds stay exact everywhere.
 pub(super) const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// The settings of the verifier for all checks of a kind.
 #[derive(Default)]
 pub(super) struct Verifier {
     pub(super) off: Vec<Kind>,
-    /// The types of criteria that are switched off and are no kind of their own.
+    /// Disabled criterion types that have no check kind.
     off_types: Vec<String>,
     timeouts: BTreeMap<Kind, u64>,
     lint: Vec<Setting>,
@@ -102,7 +102,7 @@ impl Verifier {
         verifier
     }
 
-    /// Whether criteria of a type are left out.
+    /// Whether criteria of a type are disabled.
     pub(super) fn is_off(&self, name: &str, kind: Kind) -> bool {
         self.off.contains(&kind) || self.off_types.iter().any(|off| off == name)
     }

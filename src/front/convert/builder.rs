@@ -102,8 +102,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Reads the commands of a list, of which each `cd` and `export` is carried into those after
-    /// it.
+    /// Reads the commands of a list. Each `cd` and `export` is carried into the commands after it.
     pub(crate) fn list_of<T>(&mut self, dir: Option<&str>, read: impl FnOnce(&mut Self) -> T) -> T {
         let from =
             RepoPath::parse(dir.unwrap_or(".").as_bytes()).unwrap_or_else(|_| RepoPath::root());
@@ -359,7 +358,7 @@ impl<'s> Builder<'s> {
         let spec = self.with_carried(spec);
         let own_dir = spec.own_dir();
         let read = match parse_command(text) {
-            // In another tool's file `{changed}` is no placeholder.
+            // In another tool's file `{changed}` is literal text.
             Command::Argv { env, pieces } => Command::Argv {
                 env,
                 pieces: pieces.into_iter().map(literal).collect(),

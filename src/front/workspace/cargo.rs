@@ -34,7 +34,7 @@ pub(super) fn workspace(root: &Node, dir: &RepoPath) -> Option<Declared> {
     })
 }
 
-/// Returns the name of the package that is asked for.
+/// Returns the package name of a dependency: its key, unless `package` renames it.
 fn package_of(key: &str, wanted: &Node) -> String {
     let named = at(wanted, &["package"]).and_then(Node::text);
     named.unwrap_or(key).to_owned()

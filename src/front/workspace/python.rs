@@ -46,7 +46,7 @@ pub(super) fn package(manifest: &Node, folder: &RepoPath) -> Result<Package, &'s
     Ok(package)
 }
 
-/// Returns the folders in which packages are looked for, by name.
+/// Returns the source folders of packages, by package name.
 fn sources(manifest: &Node, dir: &RepoPath) -> BTreeMap<String, RepoPath> {
     let mut found = BTreeMap::new();
     for (name, source) in entries(at(manifest, &["tool", "uv", "sources"])) {

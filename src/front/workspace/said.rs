@@ -9,7 +9,7 @@ use vplan_base::path::RepoPath;
 pub(super) struct Declared {
     /// Folders, or globs of them; after `!` those that are not its packages.
     pub(super) members: Vec<String>,
-    /// What is no package of it.
+    /// Folders, or globs of them, that are not packages of it.
     pub(super) excluded: Vec<String>,
     /// Whether the folder of the workspace is a package itself.
     pub(super) is_package: bool,

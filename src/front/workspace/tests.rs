@@ -107,7 +107,7 @@ fn pnpm_comes_before_its_package_json() {
         ),
     ];
     let found = read_in(".", &tree).unwrap();
-    // A circle is no fault.
+    // A cycle is not an error.
     assert_eq!(
         shown_of(&found),
         ["packages/a=a: packages/b", "packages/b=b: packages/a"]
