@@ -118,16 +118,16 @@ pub struct Quoted<'a> {
     pub holes: bool,
 }
 
-/// A command, or a variable with its value, in which an `each` may fill holes.
+/// A command, or a variable with its value, with placeholders to fill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holed<T> {
-    /// It, as if there were no `each`: `{NAME}` is where the hole is.
+    /// The content, with `{NAME}` for each unfilled placeholder.
     pub value: T,
-    /// The holes, in the order of the text.
+    /// The placeholders, in text order.
     pub holes: Vec<Hole>,
 }
 
-/// A hole in a word.
+/// A placeholder in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
     pub word: HoledWord,
@@ -144,7 +144,7 @@ pub enum HoledWord {
     Variable(String),
 }
 
-/// Returns the holes of services in a word.
+/// Returns the service placeholders in a word.
 fn service_holes_of(word: &Word, of: &HoledWord) -> Vec<Hole> {
     let text = word.as_str().unwrap_or_default();
     let hole = |hole: ServiceHole<'_>| Hole {
@@ -155,7 +155,7 @@ fn service_holes_of(word: &Word, of: &HoledWord) -> Vec<Hole> {
 }
 
 impl<T> Holed<T> {
-    /// Takes what has no holes.
+    /// Wraps a value without placeholders.
     pub fn whole(value: T) -> Self {
         Self {
             value,
@@ -163,7 +163,7 @@ impl<T> Holed<T> {
         }
     }
 
-    /// Returns the first hole whose name is like this, braces included. `word` finds the words.
+    /// Returns the first placeholder with a wanted name, braces included. `word` finds its word.
     fn first_hole<'w>(
         &'w self,
         is_wanted: fn(&str) -> bool,
@@ -177,7 +177,7 @@ impl<T> Holed<T> {
         })
     }
 
-    /// Fills the holes of a word. What is put in is not read again.
+    /// Fills the placeholders of a word. Inserted values are not parsed again.
     fn filled(&self, word: &HoledWord, own: &Word, values: &Values) -> Word {
         let bytes = own.as_bytes();
         let (mut filled, mut behind) = (Vec::new(), 0);
@@ -196,7 +196,7 @@ impl<T> Holed<T> {
 }
 
 impl Holed<Command> {
-    /// Takes a command that runs beside services: every text of a hole in it is one.
+    /// Wraps a command that runs with services: text like a service placeholder always is one.
     pub fn beside_services(command: Command) -> Self {
         let mut holes = Vec::new();
         if let Command::Argv { env, pieces } = &command {
@@ -215,7 +215,7 @@ impl Holed<Command> {
         }
     }
 
-    /// Returns the first hole whose name is like this, braces included.
+    /// Returns the first placeholder with a wanted name, braces included.
     pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
         let Command::Argv { env, pieces } = &self.value else {
             return None;
@@ -229,7 +229,7 @@ impl Holed<Command> {
         })
     }
 
-    /// Whether a hole, written `{NAME}`, is in it.
+    /// Whether it has a placeholder, given as `{NAME}`.
     pub fn names_hole(&self, text: &str) -> bool {
         let Command::Argv { env, pieces } = &self.value else {
             return false;
@@ -248,7 +248,7 @@ impl Holed<Command> {
         })
     }
 
-    /// Returns the command with its holes filled.
+    /// Returns the command with its placeholders filled.
     pub fn fill(&self, values: &Values) -> Command {
         let mut command = self.value.clone();
         if let Command::Argv { env, pieces } = &mut command
@@ -268,7 +268,7 @@ impl Holed<Command> {
 }
 
 impl Holed<(String, Word)> {
-    /// Takes a variable of what runs beside services: every text of a hole in it is one.
+    /// Wraps a variable of a command with services: text like a service placeholder always is one.
     pub fn beside_services((name, value): (String, Word)) -> Self {
         let holes = service_holes_of(&value, &HoledWord::Variable(name.clone()));
         Self {
@@ -277,19 +277,19 @@ impl Holed<(String, Word)> {
         }
     }
 
-    /// Returns the first hole whose name is like this, braces included.
+    /// Returns the first placeholder with a wanted name, braces included.
     pub fn find_hole(&self, is_wanted: fn(&str) -> bool) -> Option<String> {
         self.first_hole(is_wanted, |_| Some(&self.value.1))
     }
 
-    /// Whether a hole, written `{NAME}`, is in it.
+    /// Whether it has a placeholder, given as `{NAME}`.
     pub fn names_hole(&self, text: &str) -> bool {
         let value = self.value.1.as_bytes();
         let mut holes = self.holes.iter();
         holes.any(|hole| value.get(hole.range.clone()) == Some(text.as_bytes()))
     }
 
-    /// Returns the variable with the holes of its value filled.
+    /// Returns the variable with the placeholders of its value filled.
     pub fn fill(&self, values: &Values) -> (String, Word) {
         let (name, value) = &self.value;
         let filled = self.filled(&HoledWord::Variable(name.clone()), value, values);

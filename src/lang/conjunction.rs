@@ -116,7 +116,7 @@ fn close_quote(bytes: &[u8], from: usize, escapes: bool) -> Option<usize> {
     }
 }
 
-/// Returns a part without the blanks around it; an escaped blank at its end is no blank.
+/// Trims the blanks around a part, except after an escape at its end. None if nothing is left.
 fn part(text: &str, start: usize, end: usize) -> Option<&str> {
     let part = text.get(start..end)?.trim_start_matches([' ', '\t']);
     let trimmed = part.trim_end_matches([' ', '\t']);

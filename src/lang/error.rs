@@ -72,7 +72,7 @@ vplan_base::codes! {
     pub COMMAND_EMPTY = "command_empty";
     /// A `fix` without a command.
     pub MISSING_COMMAND = "missing_command";
-    /// A command's first word can be no program.
+    /// A command's first word cannot be a program.
     pub COMMAND_PROGRAM = "command_program";
     /// `{changed}` as part of a word.
     pub CHANGED_IN_WORD = "changed_in_word";
@@ -80,7 +80,7 @@ vplan_base::codes! {
     pub CHANGED_IN_SHELL = "changed_in_shell";
     /// A `{name}` that has no value; a warning where it is a part of a word.
     pub UNKNOWN_HOLE = "unknown_hole";
-    /// A hole where no value can be.
+    /// A placeholder where no value is allowed.
     pub HOLE_PLACE = "hole_place";
     /// A `ready` that does not say when a service is.
     pub READY_FORM = "ready_form";

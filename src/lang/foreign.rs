@@ -9,7 +9,7 @@ use vplan_base::word::has_word;
 /// The answer to a word of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// The same value behind a word of the language.
+    /// The same value after a word of the language.
     Word(&'static str),
     /// A number of such units, as the `timeout` of a check.
     Timeout(&'static str),

@@ -105,7 +105,7 @@ fn write_nodes(nodes: &[Node<'_>], depth: usize, in_each: bool, out: &mut String
     }
 }
 
-/// Whether the strings of a statement are globs, in which a hole is one wherever it is.
+/// Whether the strings of a statement are globs, where text like a placeholder always is one.
 fn takes_globs(node: &Node<'_>) -> bool {
     node.statement.slots.iter().any(|slot| {
         matches!(
@@ -124,7 +124,7 @@ fn indent(depth: usize, out: &mut String) {
     (0..depth).for_each(|_| out.push_str("  "));
 }
 
-/// Writes an argument. `literal`: a hole in a string of `"…"` would be one.
+/// Writes an argument. `literal`: a placeholder in `"…"` would be filled.
 fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
     match &arg.value {
         Value::Word(word) => out.push_str(word),
@@ -152,7 +152,7 @@ fn write_arg(arg: &Arg<'_>, literal: bool, out: &mut String) {
 }
 
 impl Holed<Command> {
-    /// Writes a command; one without holes in normal form, an unsupported one as it was written.
+    /// Writes a command: without placeholders in normal form, an unsupported one as written.
     pub fn to_text(&self) -> String {
         let Command::Argv { env, pieces } = &self.value else {
             return self.value.to_text().trim().to_owned();
@@ -186,8 +186,8 @@ impl Holed<(String, Word)> {
 }
 
 impl<T> Holed<T> {
-    /// Writes a word, each part between two holes by itself. `quoted`: a `=` in it must not read as
-    /// an assignment.
+    /// Writes a word; the parts between placeholders are quoted separately. `quoted`: a `=` in it
+    /// must not read as an assignment.
     fn word(&self, of: &HoledWord, word: &Word, quoted: bool) -> String {
         let bytes = word.as_bytes();
         let (mut text, mut behind) = (String::new(), 0);

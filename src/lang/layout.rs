@@ -119,7 +119,7 @@ pub fn layout(source: &Source, ast: &Ast<'_>) -> String {
     writer.out
 }
 
-/// The most columns of the first line of an `each`; a longer one has a row a line.
+/// Maximum width of the first line of an `each`, in columns; a longer one has a line for each row.
 const COLUMNS: usize = 120;
 
 struct Writer<'a> {
@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
         self.blank = false;
     }
 
-    /// Writes an argument of a statement. `behind`: the end of the piece before it.
+    /// Writes an argument of a statement, given the end of the piece before it.
     fn arg(&mut self, node: &Node<'_>, arg: &Arg<'_>, behind: usize, depth: usize) {
         match &arg.value {
             Value::Command(_) | Value::Assignment(_) => self.words(behind, depth),
@@ -352,7 +352,7 @@ impl<'a> Writer<'a> {
             loop {
                 match (bytes.get(at), bytes.get(at + 1)) {
                     (None | Some(b'\n'), _) | (Some(b'\\'), Some(b'\n')) => break,
-                    // A blank after a backslash cannot be left out.
+                    // A blank after a backslash must stay.
                     (Some(b'\\'), _) => {
                         at += 2;
                         end = at;

@@ -1,5 +1,5 @@
-//! Parses text to a syntax tree, never failing: a tree and a list of errors. The only room of
-//! `nom`.
+//! Parses text to a syntax tree, never failing: the result is a tree and a list of errors. The only
+//! crate that uses `nom`.
 
 #![forbid(unsafe_code)]
 

@@ -73,8 +73,8 @@ const ENDING: &str = "exit logout return";
 #[derive(Default)]
 struct ShellWord {
     text: Vec<u8>,
-    /// Whether anything of it was quoted, and from which byte on: quoted text is no assignment's
-    /// name.
+    /// Whether any part was quoted; then `plain` is the number of bytes before it. A quoted name
+    /// cannot be assigned.
     quoted: bool,
     plain: usize,
     /// Whether the shell expands something in it.

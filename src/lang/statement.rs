@@ -189,7 +189,7 @@ const OF_CHECK: &[Context] = &[Context::Check, Context::Override];
 const SHARED: &[Context] = &[Context::Check, Context::Override, Context::Defaults];
 const CHANGE: &[Context] = &[Context::Change];
 const OVERRIDE: &[Context] = &[Context::Override];
-/// Of a check, and of the program that runs beside it.
+/// Of a check, and of a service that runs with it.
 const OF_COMMAND: &[Context] = &[Context::Check, Context::Override, Context::Service];
 const SERVED: &[Context] = &[
     Context::Check,

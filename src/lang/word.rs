@@ -374,7 +374,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Returns the holes of a part of a word, whose value begins at an offset.
+/// Returns the placeholders in a part of a word whose value begins at `offset`.
 fn holes_in(text: &str, offset: usize, quoted: bool) -> impl Iterator<Item = HoleInWord> {
     let found = holes(text).filter(|(_, name)| *name != "changed");
     found.map(move |(range, name)| HoleInWord {

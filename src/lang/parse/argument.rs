@@ -325,7 +325,7 @@ impl<'a> Parser<'a> {
                 return false;
             }
         }
-        // What the name becomes is looked at where it is filled.
+        // The resulting name is checked when its placeholders are filled.
         let shape = without_holes(text);
         let ok = if reference {
             is_reference(&shape) || is_pattern(&shape) && has_hole(text)
@@ -377,7 +377,7 @@ impl<'a> Parser<'a> {
         self.report(hole);
     }
 
-    /// Returns the first hole of a text that is filled here.
+    /// Returns the first placeholder of a text that is filled here.
     pub(super) fn known_hole_in(&self, text: &str) -> Option<&'a str> {
         let known = self.known_holes();
         holes(text).find_map(|(_, name)| {
@@ -386,8 +386,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Whether all holes of a text are filled here; reports the first that is not. In a plain
-    /// string outside of an `each` they are text.
+    /// Whether all placeholders of a text are filled here; reports the first that is not. In a
+    /// plain string outside of an `each` they are literal text.
     fn knows_holes(&mut self, text: &str, span: Span, (strict, services): (bool, bool)) -> bool {
         let fillable = self.fillable(services);
         if fillable.rows.is_empty() && !strict {
@@ -439,17 +439,17 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Puts a letter into the place of each hole.
+/// Replaces each placeholder with a letter.
 pub(super) fn without_holes(text: &str) -> Cow<'_, str> {
     let mut shape = Cow::Borrowed(text);
-    // From behind, so that the other ranges stay as they are.
+    // From the end, so that the other ranges stay valid.
     for (range, _) in holes(text).collect::<Vec<_>>().into_iter().rev() {
         shape.to_mut().replace_range(range, "x");
     }
     shape
 }
 
-/// Describes a hole where no value can be.
+/// Describes a placeholder where no value is allowed.
 pub(super) fn hole_place(name: &str, place: Place) -> Diagnostic {
     Diagnostic::error(
         error::HOLE_PLACE,

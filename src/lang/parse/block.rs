@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
             let error = self.error(error::BLOCK_ON_ONE_LINE, message, span, label);
             self.report(error.help("write `}` alone"));
         }
-        // A `}` that is no deeper than the block around it closes that one.
+        // A `}` indented no deeper than the enclosing block closes that block.
         while let [.., around, last] = self.frames.as_slice()
             && last.presumed
             && line.indent <= around.indent

@@ -120,7 +120,7 @@ impl Parser<'_> {
     }
 }
 
-/// The holes that something is put into at a place.
+/// The placeholders that are filled at a place.
 #[derive(Default)]
 pub(super) struct Fillable<'a> {
     /// The names of the `each` blocks around.
@@ -132,20 +132,20 @@ pub(super) struct Fillable<'a> {
 }
 
 impl Fillable<'_> {
-    /// Whether the hole with this name is.
+    /// Whether a placeholder with this name is filled.
     pub(super) fn has(&self, name: &str) -> bool {
         self.rows.contains(&name)
             || package_hole(name).is_some_and(|each| self.packages.contains(&each))
             || self.services && service_hole(name).is_some()
     }
 
-    /// Whether the hole with this name is none of them. Where no package is known, the name of one
-    /// is text.
+    /// Whether a placeholder with this name stays unfilled. Without packages, a name like
+    /// `pkg.name` is literal text.
     pub(super) fn lacks(&self, name: &str) -> bool {
         !self.has(name) && (package_hole(name).is_none() || !self.packages.is_empty())
     }
 
-    /// Whether a text is `{name}` with the name of such a hole.
+    /// Whether a text is `{name}` and this placeholder is filled.
     pub(super) fn knows(&self, found: &str) -> bool {
         inside(found).is_some_and(|name| self.has(name))
     }
@@ -156,12 +156,12 @@ fn inside(found: &str) -> Option<&str> {
     found.strip_prefix('{')?.strip_suffix('}')
 }
 
-/// Whether a text is `{name}` with the name of a hole of services.
+/// Whether a text is `{name}` with the name of a service placeholder.
 pub(super) fn is_of_service(found: &str) -> bool {
     inside(found).is_some_and(|name| service_hole(name).is_some())
 }
 
-/// Returns the holes of a text that are filled. All of them are known.
+/// Returns the filled placeholders of the words.
 pub(super) fn holes_of(words: &Scan<'_>, fillable: &Fillable<'_>) -> Vec<Hole> {
     if fillable.rows.is_empty() && !fillable.services {
         return Vec::new();
@@ -183,7 +183,7 @@ pub(super) fn holes_of(words: &Scan<'_>, fillable: &Fillable<'_>) -> Vec<Hole> {
     all.collect()
 }
 
-/// Describes a `{name}` that has no value. `known` are the holes that are filled here.
+/// Describes a `{name}` that has no value. `known`: the placeholders that are filled here.
 pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
     let name = found.trim_start_matches('{').trim_end_matches('}');
     if let Some(near) = known.iter().find(|known| **known == name) {

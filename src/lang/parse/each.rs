@@ -112,7 +112,7 @@ fn blanks(input: &str) -> Parsed<'_, &str> {
     verify(recognize(token::blanks), |found: &str| !found.is_empty()).parse(input)
 }
 
-/// Returns what may have been meant by the text behind an `each`, or a `for`, that cannot be read.
+/// Returns the help for text after an `each` or a `for` that cannot be read.
 pub(super) fn each_help(rest: &str) -> String {
     let end = rest.trim_end().trim_end_matches('{').trim_end().len();
     let mut words = rest.get(..end).unwrap_or_default().split_whitespace();
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[ STRING ]`; `second`: a second name, of which a package has none.
+    /// `[ STRING ]`; `second`: a second name, which is an error for packages.
     fn workspace(
         &mut self,
         head: Head,

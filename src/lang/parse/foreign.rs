@@ -15,7 +15,7 @@ use vplan_base::name::is_name;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
 
-/// The most lines that one list of another language may take.
+/// Maximum number of lines of a list in the syntax of another language.
 const MOST_LINES: usize = 200;
 
 /// Lines that belong to the line in front of them.
@@ -430,7 +430,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Replaces what was said of a line by one message, with the line as it was meant.
+    /// Replaces the messages about a line by one message, with the line as it was meant.
     pub(super) fn repair(
         &mut self,
         said: usize,
@@ -524,7 +524,7 @@ fn around(text: &str, value: &str) -> String {
     }
 }
 
-/// The noun for a line of a context, and what is said of a word that begins none.
+/// Returns the noun for a line of a context, and the predicate for a word that begins none.
 pub(super) fn noun(context: Context) -> (&'static str, String) {
     match context {
         Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),

@@ -6,8 +6,7 @@ use vplan_base::span::Span;
 /// A line of the file, the lines joined to it by backslashes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// From the first character that is no blank to the comment or the end, blanks in front of
-    /// those included.
+    /// From the first non-blank character to the comment or the end, trailing blanks included.
     pub(super) content: Span,
     /// Blanks before the first character.
     pub(super) indent: usize,

@@ -14,8 +14,8 @@ use vplan_base::span::{SourceId, Span};
 use vplan_base::unit::parse_duration;
 use vplan_base::word::{Word, is_unsafe_to_show};
 
-/// The longest text behind a keyword that is written anew, in bytes: what is longer is not read off
-/// a message.
+/// Maximum length of rewritten text after a keyword, in bytes. Longer text is hard to read in a
+/// message.
 const LONGEST: usize = 240;
 
 /// A part of a line that may be in another language.
@@ -35,12 +35,12 @@ enum Bit {
 
 type Bits = Peekable<IntoIter<Bit>>;
 
-/// Returns the whole line, if what is behind the keyword can be written in the statement's form.
+/// Returns the whole line, if the text after the keyword can be written in the statement's form.
 pub(super) fn meant(statement: &'static Statement, rest: &str) -> Option<String> {
     meant_with(statement, rest, &[])
 }
 
-/// The same where `each` blocks around fill these holes.
+/// The same where enclosing `each` blocks fill these placeholders.
 pub(super) fn meant_with(
     statement: &'static Statement,
     rest: &str,
@@ -143,7 +143,7 @@ fn assignment(rest: &str) -> Option<String> {
     let value = if value.is_empty() || value.starts_with(['"', '\'']) {
         value.to_owned()
     } else {
-        // Quoted, a hole of a service would be text.
+        // In quotes, a service placeholder would be literal text.
         let shape = without_holes(value);
         let is_filled = holes(value).all(|(_, name)| service_hole(name).is_some());
         if is_filled && quote(&Word::from(shape.as_ref())) == shape {
@@ -402,8 +402,8 @@ fn groups(bits: &mut Bits) -> Option<String> {
     (arrows > 0 && !joined).then_some(text)
 }
 
-/// Splits a line leniently: brackets around lists, semicolons and comments of other languages are
-/// left out.
+/// Splits a line leniently: drops brackets around lists, and semicolons and comments of other
+/// languages.
 fn bits(text: &str) -> Vec<Bit> {
     const ARROWS: &[&str] = &["-->", "==>", "->", "=>", ">>", "→", "⇒", "➔"];
     let mut out = Vec::new();

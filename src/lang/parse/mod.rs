@@ -29,8 +29,7 @@ use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::source::Source;
 use vplan_base::span::{SourceId, Span};
 
-/// Reads a file. The tree is as complete as the text allows; it is the whole of the text when there
-/// are no errors.
+/// Reads a file. The tree is as complete as the text allows; without errors, it has the whole text.
 pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
     let text = source.text();
     let mut parser = Parser::new(text, id, *caps);

@@ -14,8 +14,7 @@ use vplan_base::hole::holes;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
 
-/// The most suggestions that are computed, and ends of foreign lists that are looked for, because
-/// they are costly.
+/// Limit of costly guesses: suggestions, and searches for the end of a foreign list.
 const GUESSES: u32 = 200;
 
 /// The certainty that a line is the statement it is read as.
@@ -33,7 +32,7 @@ pub(super) enum Reading {
 /// The meaning of the first word of a line.
 pub(super) enum Resolved {
     Statement(&'static Statement, Reading),
-    /// None; a block behind it is passed over.
+    /// None; skips a block after it.
     Nothing,
     /// None, and all that belongs to the line was dealt with.
     Answered,
@@ -184,15 +183,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether one more thing that costs time may be looked for.
+    /// Counts a costly guess. Returns whether it is within the limit.
     pub(super) fn may_guess(&mut self) -> bool {
         self.guesses += 1;
         self.guesses <= GUESSES
     }
 
-    /// Whether the `}` before this line was forgotten: the statement does not belong into the
-    /// block, is no deeper than the line that opened it, and belongs into the surrounding one.
-    /// Returns how many blocks stay open, and the statement.
+    /// Detects a forgotten `}` before this line: the statement fits an outer block, and is indented
+    /// no deeper than the lines that opened the inner ones. Returns how many blocks stay open, and
+    /// the statement.
     fn dedented(&self, word: &str, indent: usize) -> Option<(usize, &'static Statement)> {
         let mut keep = self.frames.len();
         for frame in self.frames.iter().rev() {

@@ -46,7 +46,7 @@ const PRINTED: &[&str] = &[
 ];
 const COMMANDS: &[&str] = &["command", "cmd", "exec", "shell", "probe", "test", "check"];
 
-/// Returns the line that was probably meant by the text behind `ready`.
+/// Returns the line that was probably meant by the text after `ready`.
 fn meant(rest: &str) -> Option<String> {
     let text = rest.trim();
     let (word, behind) = text.split_once([' ', '\t']).unwrap_or((text, ""));
@@ -92,7 +92,7 @@ fn meant(rest: &str) -> Option<String> {
 }
 
 impl<'a> Parser<'a> {
-    /// Whether the holes of services are filled in a line of this statement, here.
+    /// Whether service placeholders are filled in a line of this statement here.
     pub(super) fn is_served(&self, statement: &'static Statement) -> bool {
         match statement.keyword {
             Keyword::Service | Keyword::Ready => true,

@@ -113,7 +113,7 @@ fn token<'a>(
     start: usize,
     fault: &mut dyn FnMut(TokenError, Span),
 ) -> (&'a str, Value<'a>) {
-    // A word may begin with a hole.
+    // A word may begin with a placeholder.
     if input.starts_with('{')
         && let Ok((rest, text)) = word(input)
     {
@@ -149,7 +149,7 @@ fn token<'a>(
     }
 }
 
-/// Reads `"…"` with its escapes. A wrong escape is reported and left out.
+/// Reads `"…"` with its escapes. An invalid escape is reported and dropped.
 fn string<'a>(
     input: &'a str,
     start: usize,
@@ -258,8 +258,8 @@ fn mark(input: &str) -> Parsed<'_, &'static str> {
     .parse(input)
 }
 
-/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`. A hole `{NAME}` is
-/// part of it, and a `:` where more of the word follows.
+/// Reads a bare word, which ends at a blank, a quote, a mark, and before `->`. It may contain a
+/// placeholder `{NAME}`, and a `:` if more of the word follows.
 pub(super) fn word(input: &str) -> Parsed<'_, &str> {
     let hole = || {
         recognize((
