@@ -28,7 +28,6 @@ pub(super) struct Form<'a> {
     /// The fields before the rewrites.
     #[serde(flatten)]
     pub head: Head<'a>,
-    /// The rewrites.
     pub rewrites: &'a [Rewrite],
     /// The fields after them.
     #[serde(flatten)]
@@ -157,8 +156,8 @@ pub fn without_annotations(plan: &Plan) -> Plan {
 }
 
 impl Step {
-    /// Returns it as it is executed without its plan: once, within this limit in milliseconds. When it may
-    /// start, why, and what follows from its end is for who has the plan.
+    /// Returns the step as executed without its plan: once, within this limit in milliseconds. The
+    /// plan decides when it may start, why, and what follows from its end.
     pub fn alone(&self, limit_ms: u64) -> Self {
         Self {
             after: Vec::new(),

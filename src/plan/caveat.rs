@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use vplan_base::path::RepoPath;
 use vplan_base::word::{and_more, visible};
 
-/// The most files that a caveat names.
+/// Maximum number of files that a caveat names.
 pub const FILES_SHOWN: usize = 20;
 
-/// The most of them that a line for people names.
+/// Maximum number of files that a line for people names.
 const FEW: usize = 3;
 
 vplan_base::vocabulary! {
@@ -168,7 +168,7 @@ pub struct Caveat {
 }
 
 impl Caveat {
-    /// Makes a caveat without files, checks or a way out.
+    /// Makes a caveat without files, checks or help.
     pub fn new(code: Code, effect: Effect, message: impl Into<String>) -> Self {
         Self {
             checks: Vec::new(),
@@ -216,7 +216,7 @@ impl Caveat {
         text
     }
 
-    /// Sets the way out, for people.
+    /// Sets the help, for people.
     pub fn way_out(mut self, way_out: impl Into<String>) -> Self {
         self.way_out = Some(way_out.into());
         self

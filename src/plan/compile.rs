@@ -49,7 +49,7 @@ pub fn compile(
     compile_with(contract, request, &mut facts.clone(), |_| Facts::default())
 }
 
-/// Compiles, and adds the answers to what is asked about the files that define the plan's steps.
+/// Compiles, and adds the answers to questions about the files that define the plan's steps.
 ///
 /// # Errors
 /// As [`compile`].
@@ -225,8 +225,8 @@ pub(super) fn assemble(
     Ok(Assembled::Plan(Box::new(plan), results))
 }
 
-/// Assembles a plan, with an answer to each question that is asked on the way; `None` if the request
-/// is refused or questions remain after [`MAX_FACT_ROUNDS`].
+/// Assembles a plan, answering each question on the way; `None` if the request is refused or
+/// questions remain after [`MAX_FACT_ROUNDS`].
 pub(super) fn assemble_with(
     contract: &Contract,
     request: &Request,
@@ -251,7 +251,7 @@ type NodeOfCheck = BTreeMap<CheckIndex, NodeIndex>;
 
 impl<'a> Input<'a> {
     /// Decides about a check: by names, conditions, tier, role, `--only`, `--skip`, in this order.
-    /// `None` when it is left out and no reason is requested.
+    /// `None` when it is omitted and no reason is requested.
     fn fate(
         &self,
         check: &'a Check,
@@ -308,7 +308,7 @@ impl<'a> Input<'a> {
         self.request.names.iter().any(|s| s.selects(id, tags))
     }
 
-    /// Adds the place of the definition to a check that was left out.
+    /// Adds the place of the definition to an omitted check.
     fn defined(&self, check: &Check, omitted: Omitted) -> Omitted {
         let file = self.contract.imported(check.place.source);
         Omitted {

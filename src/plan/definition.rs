@@ -24,9 +24,9 @@ pub(crate) fn changed_definitions(plan: &Plan) -> impl Iterator<Item = (&Step, &
     })
 }
 
-/// The most lines about changed definitions.
+/// Maximum number of lines about changed definitions.
 const LINES: usize = 8;
-/// The most steps that such a line names.
+/// Maximum number of steps that such a line names.
 const STEPS: usize = 3;
 
 /// Says which changed files define what a plan's steps do, and what they are to them: a line for each set
@@ -67,7 +67,7 @@ fn line((reason, steps): &(&Reason, Vec<&Step>)) -> String {
 /// A command of a check or a step, with what says where its files are.
 #[derive(Clone, Copy)]
 pub struct CommandPlace<'a> {
-    /// Its words.
+    /// Program and arguments.
     pub words: &'a [String],
     /// Where it starts.
     pub dir: &'a RepoPath,

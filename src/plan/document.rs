@@ -77,7 +77,7 @@ impl Form {
     /// `base::source` does.
     ///
     /// # Errors
-    /// The text is no plan, of another version, changed since it was made, or not to be run.
+    /// The text is not a plan, has another version, was changed after it was made, or must not run.
     pub fn read(self, text: &str) -> Result<Plan, DocumentError> {
         match self {
             Form::Json => read_json(text),
@@ -89,8 +89,8 @@ impl Form {
 /// Reads a plan that [`to_json`] or [`to_json_pretty`] wrote.
 ///
 /// # Errors
-/// The text is no plan, has another version, another digest than it contains, or steps that no
-/// contract gives.
+/// The text is not a plan, or has another version, another digest than it contains, or steps that
+/// no contract gives.
 pub fn from_json(text: &str) -> Result<Plan, PlanError> {
     read_json(text).map_err(|e| e.error)
 }

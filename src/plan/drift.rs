@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::word::visible;
 
-/// The most characters of a value that are shown.
+/// Maximum number of characters that are shown of a value.
 const SHOWN: usize = 120;
 /// Fields that name an item of a list, in the order in which they are tried.
 const NAMES: [&str; 6] = ["id", "question", "path", "tier", "kind", "name"];

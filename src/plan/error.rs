@@ -1,4 +1,4 @@
-//! Errors of this room: why a request cannot be planned, or a plan file not be used.
+//! Errors of this crate: why a request cannot be planned, or a plan file cannot be used.
 
 pub use super::sound::UNFIT;
 use super::sound::Unfit;
@@ -14,7 +14,7 @@ pub struct PlanError {
     pub code: &'static str,
     /// One line, lower case, no full stop, user text in backticks.
     pub message: String,
-    /// The way out.
+    /// The next step, for people.
     pub help: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl PlanError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct DocumentError {
-    /// The error.
+    /// The error without its place.
     pub error: PlanError,
     /// Its place, if it has one.
     pub span: Option<Span>,

@@ -23,7 +23,7 @@ use vplan_contract::draft::At;
 use vplan_contract::expect::{Assertion, AssertionKind, Expect};
 use vplan_contract::{CheckIndex, Contract, Sought};
 
-/// The most files and reasons that a sentence names.
+/// Maximum number of files and reasons that a sentence names.
 const NAMED: usize = 3;
 
 /// The result of one test.
@@ -64,7 +64,7 @@ pub struct Difference {
 /// The kinds of difference between a plan and an assertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DifferenceKind {
-    /// Expected to run, and left out.
+    /// Expected to run, but omitted.
     Missing,
     /// It runs, and is not expected to.
     Surplus,

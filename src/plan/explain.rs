@@ -19,11 +19,11 @@ use vplan_contract::Contract;
 /// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// A heading.
+    /// The heading of a page or section.
     Title,
     /// The id of a check.
     Id,
-    /// A command.
+    /// The command of a step.
     Command,
     /// Something of less weight.
     Dim,
@@ -58,18 +58,18 @@ pub struct Options<'a> {
     pub style: &'a dyn Style,
     /// Columns for running text; commands are never broken.
     pub width: usize,
-    /// The most files that a reason names.
+    /// Maximum number of files that a reason names.
     pub files: usize,
-    /// Whether each row of an `each` that was left out has a line of its own.
+    /// Whether each omitted row of an `each` has its own line.
     pub rows: bool,
     /// What earlier runs say of the plan, if that is shown.
     pub outlook: Option<&'a outlook::Outlook>,
-    /// The contract, of which is shown what the blocks of imports change.
+    /// The contract, to show what the blocks of imports change.
     pub contract: Option<&'a Contract>,
 }
 
 impl Options<'_> {
-    /// Writes a text behind a head of so many columns, its further lines with an indent.
+    /// Writes a text after a head of `columns` columns; further lines are indented.
     fn hang(
         &self,
         out: &mut String,
@@ -116,7 +116,7 @@ pub fn sentence(reason: &Reason, files: usize) -> String {
     let line = |line| format!(" ({})", place(reason.file.as_deref(), line));
     let line = reason.line.map(line).unwrap_or_default();
     let keyword = visible(&reason.condition);
-    // A glob, behind the name of the selection that it is of.
+    // A glob, after the name of its selection.
     let globbed = |glob: &str| {
         let name = reason.paths.as_ref();
         let name = name.map_or(String::new(), |name| format!("{} with ", visible(name)));

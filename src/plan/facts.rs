@@ -12,8 +12,8 @@ use vplan_base::word::Word;
 use vplan_base::workspace::WorkspaceQuery;
 use vplan_contract::Sought;
 
-/// The most rounds in which compiling, or looking for steps that are known to break, gets the facts
-/// that it requests: each answer may lead to another question.
+/// Maximum number of rounds in which compiling, or the search for steps known to break, gets the
+/// facts that it requests: each answer may lead to another question.
 pub const MAX_FACT_ROUNDS: usize = 8;
 
 /// A question that only the repository can answer.
@@ -25,8 +25,8 @@ pub enum Question {
     /// count that git tracks, or neither tracks nor ignores, and ignored ones below a folder that
     /// the glob names literally.
     ExistsMatch(Glob),
-    /// The changed files that do not exist any more, whatever their status says: a list of paths.
-    /// EachQuestion only when a selected check has `{changed}`.
+    /// The changed files that no longer exist, whatever their status says: a list of paths.
+    /// Requested only when a selected check has `{changed}`.
     MissingChanged,
     /// The scripts that `DIR/package.json` declares: a list; `no` when there is no such file;
     /// `unknown` when it cannot be read.

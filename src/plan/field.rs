@@ -163,7 +163,7 @@ impl Step {
         }
     }
 
-    /// Returns a step of which only is known what a check says of the files that it may change.
+    /// Returns a step with only what a check declares about the files that it may change.
     pub fn changing(check: &Check) -> Self {
         let mut step = Self {
             env: check.env.clone(),

@@ -1,7 +1,7 @@
 //! Plans the fixes of failing checks, and decides which files a fix may change.
 //!
-//! A fix is planned as its check is: by a contract in which the check does what mends it. So it has
-//! the same directory, environment and changed files, in as many steps.
+//! A fix is planned like its check: by a contract in which the check runs its fix. So it has the
+//! same directory, environment and changed files, in as many steps.
 
 use super::step::empty;
 use super::{Origin, Plan, Step};
@@ -12,7 +12,7 @@ use vplan_base::setting::{Row, Value};
 use vplan_check::Kind;
 use vplan_contract::{Body, Check, Contract};
 
-/// Returns the command that mends a check, if there is one.
+/// Returns the command that fixes a check, if there is one.
 pub fn fix(check: &Check) -> Option<&Command> {
     match check.settings.get(&Row::Fix) {
         Some(Value::Command(command)) => Some(command),
@@ -20,7 +20,7 @@ pub fn fix(check: &Check) -> Option<&Command> {
     }
 }
 
-/// Returns the contract in which these checks, of those that have a fix, do what mends them.
+/// Returns the contract in which these checks run their fixes, if they have one.
 pub fn contract_of_fixes(contract: &Contract, ids: &BTreeSet<&str>) -> Contract {
     let mut fixes = contract.clone();
     for check in fixes.checks.iter_mut() {
@@ -66,8 +66,8 @@ pub fn bare_step(step: &Step) -> Step {
     }
 }
 
-/// Whether the fix of a check, of which this is a step in the plan, may change a file: the check may
-/// write it, or the conditions around one place of the check select it, all of them.
+/// Whether the fix of this step's check may change a file: the check may write it, or all
+/// conditions around one place of the check select it.
 pub fn may_change(contract: &Contract, step: &Step, path: &RepoPath) -> bool {
     step.may_write(path)
         || contract.check(step.check()).is_some_and(|check| {

@@ -5,8 +5,8 @@ use vplan_base::glob::overlap::overlaps;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_contract::Test;
 
-/// The most pairs of items that are compared for one answer. Names can expand to lists of names,
-/// and so to very many globs.
+/// Maximum number of pairs of items that are compared for one answer. Names can expand to lists of
+/// names, and so to very many globs.
 const STEPS: u32 = 512;
 
 /// Whether `b` holds for every request for which `a` holds.

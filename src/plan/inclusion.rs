@@ -40,8 +40,7 @@ impl Input<'_> {
     }
 }
 
-/// The decisions on the checks of a contract; none on one that is left out where no reason is
-/// requested.
+/// The decisions on the checks of a contract; none on an omitted check if no reason is requested.
 pub(crate) type Fates<'a> = BTreeMap<CheckIndex, Inclusion<'a>>;
 
 /// The decision on a contract's check.
@@ -67,7 +66,7 @@ pub(crate) struct RequestedCommand<'a> {
     pub command: &'a Command,
     /// The verb that the caller states.
     pub verb: Option<Kind>,
-    /// The directory and the variables, besides its own, that the `cd` and `export` before it in
+    /// The directory and variables, in addition to its own, that the `cd` and `export` before it in
     /// its list set.
     pub carried: Carried,
     pub id: String,
@@ -109,7 +108,7 @@ pub(crate) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
     }
 }
 
-/// Creates the entry of a check that is left out because others were named.
+/// Creates the entry of a check that is omitted because others were named.
 pub(crate) fn unnamed(id: &str) -> Omitted {
     omitted(id, "not among the names".to_owned(), NAMED)
 }

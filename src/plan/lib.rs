@@ -517,7 +517,7 @@ impl Step {
         }
     }
 
-    /// Returns the machine that a server is asked for to execute it, if it names one.
+    /// Returns the machine requested for its remote execution, if it names one.
     pub fn machine(&self) -> Option<&Machine> {
         self.on.as_ref().and_then(On::machine)
     }

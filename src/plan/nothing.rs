@@ -42,8 +42,8 @@ pub fn caveats(plan: &Plan, contract: Option<&Contract>) -> Vec<Caveat> {
     Vec::new()
 }
 
-/// Whether a plan verifies less than its contract asks for, although each check was left out for a
-/// reason: named checks only, or none.
+/// Whether a plan verifies less than its contract requires, although each omission has a reason:
+/// named checks only, or none.
 pub fn narrows(plan: &Plan) -> bool {
     let request = &plan.request;
     request.mode == Mode::Off

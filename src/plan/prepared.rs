@@ -24,7 +24,7 @@ pub(super) struct Prepared<'c> {
     asking: Vec<ConditionIndex>,
     /// For some conditions the checks with a place that cannot apply unless it holds.
     behind: Dense<ConditionIndex, Vec<CheckIndex>>,
-    /// The checks with a place that is behind none of them.
+    /// The checks with a place that depends on none of them.
     free: Vec<CheckIndex>,
 }
 

@@ -143,7 +143,7 @@ pub struct Request {
     pub risk: Risk,
     /// The boundaries, sorted, each once.
     pub boundaries: Vec<Boundary>,
-    /// The least tier: 0, 1 or 2.
+    /// Minimum tier: 0, 1 or 2.
     pub min_tier: u8,
     /// Explicit commands, in order.
     pub explicit: Vec<CommandRequest>,
@@ -191,7 +191,7 @@ pub struct GoneFolder {
     /// The number of further folders with which some of the checks may have gone instead: too many
     /// are gone to find that out for each.
     pub others: usize,
-    /// The checks.
+    /// The checks that are gone.
     pub checks: Vec<String>,
 }
 
@@ -206,7 +206,7 @@ impl Request {
     pub(crate) fn explicit_texts(&self) -> Vec<String> {
         self.explicit.iter().map(CommandRequest::to_text).collect()
     }
-    /// Returns the request with nothing left out: without names, `--only` and `--skip`, and not
+    /// Returns the request without restrictions: without names, `--only` and `--skip`, and not
     /// switched off.
     pub fn whole(&self) -> Self {
         Self {

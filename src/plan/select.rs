@@ -18,11 +18,11 @@ use vplan_contract::{
     Test,
 };
 
-/// The most items of a list that a sentence names before it counts the rest.
+/// Maximum number of items of a list that a sentence names before it counts the rest.
 const ITEMS_SHOWN: usize = 3;
-/// What is said of globs that nothing matches.
+/// The reason for globs without a matching file.
 const NO_FILE: &str = "no file matches";
-/// The most files that are searched for the first one outside a `whenChangedOnly`; beyond that only
+/// Maximum number of files searched for the first one outside a `whenChangedOnly`; beyond that only
 /// the count is given.
 const FILES_TRIED: usize = 4_096;
 
@@ -35,7 +35,7 @@ pub(super) struct Judged<'a> {
     pub detail: SelectionDetail,
 }
 
-/// What was found out of a selection besides the results of its conditions.
+/// Details of a selection, in addition to the results of its conditions.
 pub(super) enum SelectionDetail {
     /// The reasons of each condition, and the changed files that each trigger selects.
     Reasons(Dense<ConditionIndex, Told>, Vec<Selected>),
@@ -159,7 +159,7 @@ fn answer(facts: &Facts, sought: &Sought) -> Option<Certainty> {
 pub(super) struct ConditionResults {
     /// The conditions that hold.
     pub holds: Bits<ConditionIndex>,
-    /// Those of the others of which facts are missing.
+    /// The other conditions, as far as facts are missing.
     pub open: BTreeSet<ConditionIndex>,
     /// Whether a changed file pulled each trigger.
     pub pulled: Dense<RiskIndex, bool>,
@@ -342,8 +342,8 @@ fn index_of_hit(hit: &u32) -> ChangedIndex {
     ChangedIndex::new(*hit as usize)
 }
 
-/// Returns ranges of the change set, ascending and disjoint, outside of which the selection selects
-/// nothing, by the literal prefixes of its globs.
+/// Returns ranges of the change set, ascending and disjoint, that contain everything that the
+/// selection selects. They follow from the literal prefixes of its globs.
 fn ranges(selection: &Selection, changes: &ChangeSet) -> Vec<Range<usize>> {
     let files = changes.files();
     let range = |glob: &Glob| {

@@ -20,7 +20,7 @@ use vplan_check::Kind;
 /// A plan that no contract could have given, and that is not run.
 pub const UNFIT: &str = "vplan::plan::unfit";
 
-/// The most bytes of an id.
+/// Maximum size of an id, in bytes.
 const LONGEST_ID: usize = 1024;
 
 /// The reason why a plan may not be run.
@@ -30,7 +30,7 @@ pub struct Unfit {
     pub code: &'static str,
     /// One line for people.
     pub message: String,
-    /// The way out.
+    /// The next step, for people.
     pub help: Option<String>,
     /// The step at fault, by its place in the plan.
     pub step: Option<usize>,
@@ -205,7 +205,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks the services of a step, and its holes for them.
+/// Checks the services of a step, and its placeholders for them.
 fn services_are_sound(step: &Step) -> Result<(), String> {
     if !step.with.is_empty() && step.argv.is_none() {
         return Err("only a command runs beside services".to_owned());

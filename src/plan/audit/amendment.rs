@@ -11,9 +11,9 @@ use vplan_contract::{CheckIndex, ConditionIndex, Contract, Sought, Test};
 pub enum Amendment {
     /// More globs for the head of a `whenChangedAny`.
     Condition {
-        /// The condition.
+        /// The condition to extend.
         condition: ConditionIndex,
-        /// The globs.
+        /// The globs to add.
         globs: Vec<String>,
     },
     /// A block of its own in which a check applies, too.
@@ -27,7 +27,7 @@ pub enum Amendment {
     },
     /// More words of a setting of a check.
     Setting {
-        /// The check.
+        /// The check to change.
         check: CheckIndex,
         /// `inputs`, `reads`, `writes` or `needs`.
         row: Row,

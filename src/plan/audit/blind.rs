@@ -195,7 +195,7 @@ fn told_apart(contract: &Contract) -> Vec<Selection> {
     all
 }
 
-/// Returns what is known, and of what is not that nobody can tell: that leaves nothing out.
+/// Returns the known facts, and answers the others so that no check is omitted.
 fn known_facts(context: &Context<'_>) -> Facts {
     let mut facts = context.subject.facts.clone();
     facts.add(Question::MissingChanged, FactAnswer::List(Vec::new()));
@@ -206,8 +206,8 @@ fn known_facts(context: &Context<'_>) -> Facts {
     facts
 }
 
-/// Returns the checks of which one in the plan is as good as this one: of equal commands without a
-/// name, one runs for all.
+/// Returns the checks that can replace this one in a plan: of equal anonymous commands, one runs
+/// for all.
 fn alike<'a>(contract: &'a Contract, check: &'a Check) -> Vec<&'a str> {
     if check.named {
         return vec![&check.id];
@@ -218,8 +218,8 @@ fn alike<'a>(contract: &'a Contract, check: &'a Check) -> Vec<&'a str> {
     same.map(|other| other.id.as_str()).collect()
 }
 
-/// Returns the role for which a check is looked at: the one for which it ran, or, where it was named
-/// and that role has it not, the first that has it.
+/// Returns the role for which a check is examined: the one for which it ran, if it has the check,
+/// else the first that has it. A check run by name may not belong to the role.
 fn role_for<'a>(contract: &'a Contract, check: CheckIndex, ran: &'a str) -> &'a str {
     let check = &contract.checks[check];
     let has = |role: &str| {

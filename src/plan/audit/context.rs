@@ -17,13 +17,13 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, count, first_of, framed, visible};
 use vplan_check::observed::Observed;
 use vplan_contract::{Check, CheckIndex, Contract};
-/// The most files that a finding names.
+/// Maximum number of files that a finding names.
 pub(super) const FILES_SHOWN: usize = 5;
 
 /// A contract, its repository, and the runs in which its checks were observed.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The contract.
+    /// The audited contract.
     pub contract: &'a Contract,
     /// What is known of the repository, for the conditions that ask what exists. What is not known
     /// leaves nothing out.
@@ -38,7 +38,7 @@ pub struct Subject<'a> {
     pub is_absent: &'a dyn Fn(&RepoPath) -> bool,
     /// The user's folder, an absolute path.
     pub home: Option<&'a Word>,
-    /// Folders of the toolchain besides the usual ones, absolute: those of the programs on PATH.
+    /// Additional folders of the toolchain, absolute: those of the programs on PATH.
     pub toolchain: &'a [Word],
     /// The runs, in any order.
     pub runs: &'a [ObservedRun<'a>],
@@ -51,7 +51,7 @@ pub struct ObservedRun<'a> {
     pub tree: &'a str,
     /// The plan that ran.
     pub plan: &'a Plan,
-    /// What the steps were seen to do, by their ids.
+    /// The observed effects of the steps, by step id.
     pub steps: &'a BTreeMap<String, Observed>,
     /// The ids of those that did not pass.
     pub failed: &'a BTreeSet<String>,
@@ -109,7 +109,7 @@ impl FindingKind {
         self.row().0
     }
 
-    /// Returns how grave it is, unless somebody asks for more.
+    /// Returns the severity, unless the caller requests a higher one.
     pub fn severity(self) -> Severity {
         self.row().1
     }
@@ -155,7 +155,7 @@ pub struct Finding {
     /// All that `count` counts.
     #[serde(skip)]
     pub all: BTreeSet<String>,
-    /// The change of the contract that would mend it.
+    /// The change of the contract that would fix it.
     #[serde(skip)]
     pub amendment: Option<Amendment>,
 }
@@ -238,7 +238,7 @@ impl<'a> Context<'a> {
         self.subject.tracked.binary_search(path).is_ok()
     }
 
-    /// Whether git neither tracks a path nor shows it. What is gone again is no change either.
+    /// Whether git neither tracks nor shows a path. A path that is gone does not count as a change.
     pub(super) fn is_ignored(&self, path: &RepoPath) -> bool {
         let is_shown = || !(self.subject.is_ignored)(path) && !(self.subject.is_absent)(path);
         !self.is_tracked(path) && !is_shown()
@@ -252,7 +252,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes a finding about a check, without a change that would mend it.
+    /// Makes a finding about a check, without an amendment.
     pub(super) fn finding(
         &self,
         kind: FindingKind,
@@ -320,7 +320,7 @@ impl Finding {
         )
     }
 
-    /// The finding with a change that would mend it.
+    /// Adds the amendment that would fix the finding.
     pub(super) fn mended_by(mut self, contract: &Contract, amendment: Option<Amendment>) -> Self {
         self.line = amendment.as_ref().map(|one| one.line(contract));
         self.amendment = amendment;

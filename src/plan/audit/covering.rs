@@ -53,8 +53,8 @@ impl<'a> TrackedFiles<'a> {
 /// Returns globs that select all of these paths, sorted. `read`: the tracked files that were read,
 /// `listed`: the folders that were listed. The lists are sorted.
 ///
-/// Globs select no tracked file that was not read, unless their folder was listed: then at most half
-/// as many as were read. A path that is not UTF-8 cannot be selected, and is left out.
+/// Globs select only tracked files that were read. If their folder was listed, they may select
+/// others, at most half as many as were read. A path that is not UTF-8 is omitted.
 pub fn cover(
     wanted: &[&RepoPath],
     read: &[&RepoPath],
@@ -209,8 +209,8 @@ impl Covering<'_> {
         globs
     }
 
-    /// Covers the endings of which a folder's files were all read, wherever they are below it, and
-    /// the other files by place.
+    /// Covers a folder's file endings by one glob each, if all files below it with that ending were
+    /// read, and the other files by place.
     fn by_ending(
         &self,
         dir: &RepoPath,

@@ -9,23 +9,23 @@ use vplan_base::word::{count, first_of, visible};
 
 /// The kind of notes on what was not seen.
 const INCOMPLETE: &str = "observation_incomplete";
-/// The most findings, or reasons, that a caveat names.
+/// Maximum number of findings, or reasons, that a caveat names.
 const SHOWN: usize = 3;
-/// The way out of a finding, for people.
+/// The help for a finding.
 const WAY_OUT: &str = "`vplan audit --write` writes the lines that mend the contract";
 
 /// What an observed run says of its contract.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedFindings {
-    /// What is denied, or could not be seen where something is denied.
+    /// Denied findings, and gaps in the observation if something is denied.
     pub caveats: Vec<Caveat>,
     /// All of it, for people.
     pub notes: Vec<Note>,
 }
 
 impl ObservedFindings {
-    /// Says what an audit has found, and fails the run for findings of the kinds in `denied`. Where
-    /// not all was seen, no finding says nothing: then a pass is incomplete.
+    /// Reports the findings of an audit, and fails the run for those of the kinds in `denied`. If
+    /// the observation has gaps, the absence of findings proves nothing, and a pass is incomplete.
     pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
         let gaps = audited.incomplete.iter();
         let gaps = gaps.map(|gap| format!("{}: {}", visible(&gap.check), gap.reason));
@@ -42,7 +42,7 @@ impl ObservedFindings {
         }
     }
 
-    /// Says that the contract could not be held against what was seen.
+    /// Reports that the contract could not be compared with the observed effects.
     pub fn unknown(why: String, denied: &[FindingKind]) -> Self {
         let unseen = unseen(std::slice::from_ref(&why), denied);
         Self {

@@ -1,4 +1,4 @@
-//! What a check read although git ignores it: it decides, and no change of it is seen.
+//! Files that a check read although git ignores them: changes of them go unnoticed.
 
 use super::context::{Context, Deeds, Finding, FindingKind};
 use super::observed::ObservedCheck;

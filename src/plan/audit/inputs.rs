@@ -50,8 +50,8 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Fi
     Some(finding.mended_by(context.contract, amendment))
 }
 
-/// Finds what a check looked for in vain, and what would not be an input of it if it came. Most tools
-/// look in many places, so it is no error.
+/// Finds the missing files that a check looked for and that would not be its inputs if they
+/// appeared. Most tools search many places, so this is only a warning.
 pub(super) fn absent(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     seen.step.inputs.as_ref()?;
     let subject = context.subject;
@@ -101,8 +101,8 @@ fn globs(
     fewest(globs)
 }
 
-/// Whether a check depends on a file, and does not say so. Of a file that was looked for where its
-/// folder was listed, that says it.
+/// Whether a check depends on a file without declaring it. A lookup in a listed folder is covered
+/// by the listing.
 fn lacks(
     context: &Context<'_>,
     seen: &ObservedCheck<'_>,
@@ -183,7 +183,6 @@ fn hidden<'a>(
 /// What the files of a folder that a check read have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind<'a> {
-    /// Their ending.
     Ending(&'a str),
     /// Their name: files of this name are read in several folders, and no others of its ending here.
     Name(&'a str),

@@ -9,9 +9,9 @@ use vplan_base::path::RepoPath;
 use vplan_base::setting::Row;
 use vplan_contract::{Check, Contract};
 
-/// The most folders that are told apart; deeper ones count as the one around them.
+/// Maximum number of separate folders; deeper ones count as their parent.
 const MOST_FOLDERS: usize = 20;
-/// The most segments of a folder's name.
+/// Maximum number of segments in a folder's name.
 const DEEPEST: usize = 4;
 
 /// What observed checks read, by folder.
@@ -26,7 +26,7 @@ pub struct Matrix {
 /// What a check read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixRow {
-    /// The check.
+    /// The id of the check.
     pub check: String,
     /// Each folder in which it read something.
     pub cells: BTreeMap<RepoPath, Cell>,
@@ -37,7 +37,7 @@ pub struct MatrixRow {
 pub struct Cell {
     /// The number of tracked files that it read.
     pub read: usize,
-    /// The globs of the contract that select some of them, behind the word of their setting.
+    /// The globs of the contract that select some of them, each after its setting's keyword.
     pub selected_by: BTreeSet<String>,
     /// The files that it depends on and that its conditions or its `inputs` do not select.
     pub holes: BTreeSet<RepoPath>,
@@ -104,7 +104,7 @@ fn row(
     }
 }
 
-/// Returns what selects files for a check, each behind its word: its conditions and its `inputs`.
+/// Returns the items that select files for a check, with their keywords: conditions and `inputs`.
 fn selecting<'c>(contract: &'c Contract, check: &'c Check) -> Vec<(&'c str, &'c Item)> {
     let places = check.placements.iter();
     let tests = places
@@ -117,7 +117,7 @@ fn selecting<'c>(contract: &'c Contract, check: &'c Check) -> Vec<(&'c str, &'c 
         .collect()
 }
 
-/// Returns the folder of a path, cut off behind so many segments.
+/// Returns the folder of a path, truncated to `depth` segments.
 fn folder(path: &RepoPath, depth: usize) -> RepoPath {
     let folder = path.folder();
     if folder.is_root() {

@@ -1,5 +1,5 @@
-//! Holds a contract against what its checks were seen to do: what they read and nothing selects,
-//! what they wrote and may not, what nothing orders.
+//! Compares a contract with the observed effects of its checks: files read that nothing selects,
+//! forbidden writes, missing order.
 
 pub mod amendment;
 mod blind;
@@ -20,7 +20,7 @@ use context::Context;
 pub use context::{Audited, Finding, FindingKind, Incomplete, ObservedRun, Severity, Subject};
 pub(super) use observed::reason;
 
-/// Holds a contract against what was seen. The order of the runs makes no difference.
+/// Compares a contract with the observed effects. The order of the runs does not matter.
 pub fn audit(subject: &Subject<'_>) -> Audited {
     let seen = observed::gather(subject);
     let context = Context::new(subject);

@@ -11,7 +11,7 @@ use vplan_check::confine::SandboxLevel;
 use vplan_check::observed::{Gap, Observed, Peer, Place, Uses};
 use vplan_contract::{Check, CheckIndex, Contract};
 
-/// What was seen of a check.
+/// The observed effects of a check.
 pub(super) struct ObservedCheck<'a> {
     pub check: CheckIndex,
     /// The step that it is made of, for its settings.
@@ -25,11 +25,11 @@ pub(super) struct ObservedCheck<'a> {
     pub elsewhere: BTreeMap<&'a Word, BTreeSet<&'a Word>>,
     /// What it connected to, with the programs.
     pub peers: BTreeMap<&'a Peer, BTreeSet<&'a Word>>,
-    /// Why not all was seen.
+    /// The gaps in its observation.
     gaps: BTreeSet<&'a Gap>,
     /// The roles for which it ran.
     pub roles: BTreeSet<&'a str>,
-    /// The trees of the runs in which all was seen of it.
+    /// The trees of the runs that observed it completely.
     pub trees: BTreeSet<&'a str>,
     /// The steps of it that were observed, by id: whether they passed in one of the runs.
     steps: BTreeMap<&'a str, bool>,
@@ -60,7 +60,7 @@ impl<'a> Used<'a> {
     }
 }
 
-/// Whether a path belongs to git or to vplan, whose own files are no one's inputs.
+/// Whether a path belongs to git or to vplan, whose own files are never inputs.
 pub(super) fn is_reserved(path: &RepoPath) -> bool {
     path.segments().any(|segment| segment == b".git") || path.segments().next() == Some(b".vplan")
 }
@@ -68,8 +68,8 @@ pub(super) fn is_reserved(path: &RepoPath) -> bool {
 /// The program that reads the work tree to bring its index up to date.
 const GIT: &[u8] = b"git";
 
-/// Whether git was asked by another program what has changed: it then reads every file whose times its
-/// index does not know, and looks through all folders.
+/// Whether another program made git refresh its index. Git then reads every file whose times the
+/// index does not know, and scans all folders.
 fn has_written_index(observed: &Observed) -> bool {
     observed.files.iter().any(|(place, uses)| match place {
         Place::Repository(path) => path.as_bytes() == b".git/index.lock" && is_of_git(uses),
@@ -83,7 +83,7 @@ fn is_of_git(uses: &Uses) -> bool {
     uses.programs.len() == 1 && programs.all(|program| program.as_bytes() == GIT)
 }
 
-/// Gathers what was seen of each check that the contract has, in its order.
+/// Gathers the observed effects of each check of the contract, in its order.
 pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
     let by_id = subject.contract.check_indices();
     let mut all: BTreeMap<CheckIndex, ObservedCheck<'a>> = BTreeMap::new();
@@ -215,7 +215,7 @@ impl Context<'_> {
     }
 }
 
-/// Says of which checks not all was seen.
+/// Reports the checks that were not observed completely.
 pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec<Incomplete> {
     let mut found = BTreeSet::new();
     for one in seen {
@@ -235,7 +235,7 @@ pub(super) fn incomplete(contract: &Contract, seen: &[ObservedCheck<'_>]) -> Vec
     found.into_iter().collect()
 }
 
-/// Says for people why not all was seen.
+/// Explains a gap in the observation, for people.
 pub(crate) fn reason(gap: &Gap) -> String {
     let by = |program: &Word| visible(program);
     match gap {

@@ -115,7 +115,7 @@ fn users<'a>(
         }
     }
     for (check, observed) in &observed {
-        // What was looked for before it was there is read the next time.
+        // A file that was looked up before it existed is read the next time.
         let asked = observed.files.iter();
         for (place, uses) in asked.filter(|(_, uses)| uses.read || uses.missing) {
             if let Place::Repository(path) = place

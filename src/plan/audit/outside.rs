@@ -10,7 +10,7 @@ use vplan_base::word::{Word, visible};
 use vplan_check::confine::{SandboxLevel, toolchains};
 use vplan_check::observed::Peer;
 
-/// The sockets of services of the system that answer everybody alike.
+/// The sockets of system services that answer every client alike.
 const HARMLESS: [&str; 4] = [
     "/dev/log",
     "/run/nscd/socket",

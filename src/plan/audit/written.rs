@@ -56,8 +56,8 @@ fn may_change(seen: &ObservedCheck<'_>, globs: &[String], is_shown_only: bool) -
     }
 }
 
-/// Finds what a confined check was refused to write in folders of which git tracks nothing, and ignores
-/// all. What it writes there nobody verifies, so that the check may be let do it.
+/// Finds the denied writes of a confined check in folders where git ignores everything and tracks
+/// nothing. Nothing verifies these files, so the check may be allowed to write them.
 pub(super) fn ignored(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Option<Finding> {
     if !is_confined(seen) {
         return None;
@@ -146,8 +146,7 @@ fn all_below(folder: &RepoPath) -> Option<String> {
     in_folder(folder, "**")
 }
 
-/// Returns the folders that were seen, of which git knows nothing: those that were listed, and those
-/// with something below.
+/// Returns the observed folders: those that were listed, and those with a used path below.
 fn folders(seen: &ObservedCheck<'_>) -> BTreeSet<RepoPath> {
     let mut folders = BTreeSet::new();
     for (path, used) in &seen.files {

@@ -47,8 +47,8 @@ pub(super) fn areas<'a>(
     written.chain(wanted.iter().map(area(false)))
 }
 
-/// A file that somebody uses, and that another one is said to write; or to want unchanged, where
-/// somebody writes it.
+/// Adds the conflicts in used files: a declared write of a file that another step uses, and an
+/// observed write of a file that another step needs unchanged.
 pub(super) fn meet_in_files(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: &mut Meets) {
     let selections: Vec<&Selection> = areas.iter().map(|area| area.selection).collect();
     let matcher = Matcher::new(&selections);
@@ -66,7 +66,7 @@ pub(super) fn meet_in_files(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: &mu
     }
 }
 
-/// A folder that somebody lists, and in which another one is said to write.
+/// Adds the conflicts in listed folders: a declared write in a folder that another step lists.
 pub(super) fn meet_in_listings(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: &mut Meets) {
     for area in areas.iter().filter(|area| area.is_write) {
         for (folder, listers) in &used.listed {
@@ -77,7 +77,7 @@ pub(super) fn meet_in_listings(areas: &[Area<'_>], used: &UsedFiles<'_>, meets: 
     }
 }
 
-/// A file that one is said to write, and another one to write or to want unchanged.
+/// Adds the conflicts of declarations: a write of a file that another writes or needs unchanged.
 pub(super) fn meet_in_areas(areas: &[Area<'_>], meets: &mut Meets) {
     let writes = by_glob(areas.iter().filter(|area| area.is_write));
     let all = by_glob(areas.iter());

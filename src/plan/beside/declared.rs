@@ -1,5 +1,5 @@
-//! What the contract says that steps write, and finds those that meet in it: with what others were
-//! seen to use, and with what others are said to write or to want unchanged.
+//! The declared writes of steps, and their conflicts with the observed effects of others, and with
+//! what others declare to write or need unchanged.
 
 use crate::field::FieldValue;
 use crate::{MAY_CHANGE, Step};
@@ -7,8 +7,8 @@ use vplan_base::glob::automaton::{Limits, Region, atoms};
 use vplan_base::glob::{Glob, ItemContent, Selection};
 use vplan_base::path::RepoPath;
 
-/// What the contract says of the files of a step. Its `inputs` are no part of it: what it reads is
-/// believed as it was seen.
+/// The contract's declarations about the files of a step. They do not include its `inputs`: for
+/// reads, the observed effects count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declared {
     /// The files that it writes.
@@ -37,8 +37,8 @@ fn any_of<'g>(globs: impl Iterator<Item = &'g Glob>) -> Vec<Selection> {
     any.into_iter().collect()
 }
 
-/// Whether a selection of written files may select one in a folder; errs towards yes. That a folder
-/// is made which everything selected is in was seen, where it happens.
+/// Whether a selection of written files may select one in a folder; errs towards yes. The creation
+/// of a parent folder of all selected files is left to observation.
 pub(super) fn may_write_in(selection: &Selection, folder: &RepoPath) -> bool {
     let is_at = |(anchor, is_file): (RepoPath, bool)| match is_file {
         true => anchor.folder() == *folder,
@@ -54,8 +54,7 @@ pub(super) fn excludes(selection: &Selection) -> bool {
     })
 }
 
-/// Returns the globs of which a selection's files match one.
-/// Returns the first glob of which a selection's files match one.
+/// Returns the first positive glob of a selection.
 pub(super) fn first_glob(selection: &Selection) -> Option<&str> {
     selection.positive_globs().first().map(|glob| glob.text())
 }

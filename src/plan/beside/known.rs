@@ -1,4 +1,4 @@
-//! What earlier runs of a plan's commands were seen to do.
+//! Effects of a plan's commands in earlier runs.
 
 use crate::{Plan, Step};
 use std::borrow::Cow;
@@ -9,16 +9,15 @@ use vplan_base::service::Service;
 use vplan_check::Kind;
 use vplan_check::observed::{Gap, Observed, Place, Uses};
 
-/// The most observations of a command that count, the newest ones.
+/// Maximum number of observations of a command that count, newest first.
 const OBSERVATIONS: usize = 8;
 
-/// Returns what tells the processes of a step from those of others: what they are given. `None` for
-/// a step that starts none.
+/// Returns the identity of a step's processes: a digest of what they are given. `None` for a step
+/// that starts none.
 ///
-/// The words count as they are, with the changed files in them: for other files the same linter
-/// reads and writes other files. The values of variables from outside count by their names only,
-/// because records do not keep them. What the contract says of the step besides (its inputs, its
-/// time limit, its order) does not change what its processes do.
+/// The words count with the changed files in them: for other files, the same linter reads and
+/// writes other files. External variables count by name only, because records do not keep their
+/// values. The step's other settings (inputs, time limit, order) do not affect its processes.
 pub fn identity(step: &Step) -> Option<Digest> {
     let argv = step.argv.as_ref()?;
     let services = step.with.iter().map(|service| Service {
@@ -59,11 +58,11 @@ pub enum Unknown {
     Judge,
 }
 
-/// What earlier runs were seen to do, by the identities of a plan's commands.
+/// The effects of a plan's commands in earlier runs, by command identity.
 #[derive(Clone, Debug, Default)]
 pub struct KnownEffects(BTreeMap<Digest, Command>);
 
-/// What was seen of a command.
+/// The observed effects of a command.
 #[derive(Clone, Debug, Default)]
 struct Command {
     observations: usize,
@@ -81,14 +80,13 @@ impl KnownEffects {
         Self(wanted.map(|id| (id, Command::default())).collect())
     }
 
-    /// Whether a recorded step has the same command as one of the plan of which more observations
-    /// count.
+    /// Whether further observations of a recorded step's command count for the plan.
     pub fn wants(&self, step: &Step) -> bool {
         let own = identity(step).and_then(|id| self.0.get(&id));
         own.is_some_and(|own| own.observations < OBSERVATIONS)
     }
 
-    /// Adds what a recorded step was seen to do. Runs come newest first.
+    /// Adds the observed effects of a recorded step. Runs come newest first.
     pub fn add(&mut self, step: &Step, passed: bool, observed: Observed) {
         let own = identity(step).and_then(|id| self.0.get_mut(&id));
         let Some(own) = own.filter(|own| own.observations < OBSERVATIONS) else {

@@ -20,7 +20,7 @@ enum Kind {
     Below(Writer),
 }
 
-/// Who writes: the step that is asked about, or the other one.
+/// The writing step: the one in question, or the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Writer {
     This,
@@ -70,7 +70,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns where two steps meet of which all is known.
+/// Returns the conflict of two steps whose effects are known.
 pub(super) fn meeting(this: &Effects<'_>, that: &Effects<'_>) -> Option<Meeting> {
     let mut found = Places::default();
     add(&mut found, Writer::This, this, that);
@@ -120,7 +120,7 @@ fn add<'a>(found: &mut Places<'a>, by: Writer, writer: &'a Effects<'_>, user: &'
     }
 }
 
-/// Adds where a step was seen to use what another one was seen to write.
+/// Adds the conflicts between the observed writes of a step and the observed uses of another.
 fn seen_by_both<'a>(found: &mut Places<'a>, by: Writer, wrote: &'a Observed, used: &'a Observed) {
     let files = used.files.iter();
     let files = files.map(|(place, uses)| (TreePath::of(place), uses));

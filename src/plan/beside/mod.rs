@@ -1,5 +1,5 @@
-//! Which steps of a plan may run beside each other, by what the contract says and by what earlier
-//! runs of the same commands were seen to do. A step of which nothing is known runs alone.
+//! Decides which steps of a plan may run in parallel, by the contract and by the observed effects
+//! of the same commands in earlier runs. A step with unknown effects runs alone.
 //!
 //! Two steps meet where one writes a file and the other writes it too, reads it, looks for it, uses
 //! something below it, or lists the folder that it is in.

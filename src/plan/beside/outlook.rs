@@ -1,4 +1,4 @@
-//! Says beside which others each step of a plan may run, and why not beside the rest.
+//! Reports for each step of a plan which others may run in parallel, and why the rest may not.
 
 use super::effects::Effects;
 use super::known::{Knowledge, KnownEffects, Unknown};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
 use vplan_base::word::visible;
 
-/// The most steps of which is said why another one does not run beside them.
+/// Maximum number of conflicting steps that are explained for each step.
 const EXPLAINED: usize = 16;
 
 /// Beside which steps another one may run: those of its tier that neither wait for it nor it for
@@ -68,7 +68,7 @@ pub fn outlook(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
     steps.map(|(index, step)| outlook.of(index, step)).collect()
 }
 
-/// A plan, with what decides beside which steps others run.
+/// A plan, and what decides which of its steps may run in parallel.
 struct Outlook<'a> {
     plan: &'a Plan,
     effects: &'a Dense<StepIndex, Effects<'a>>,

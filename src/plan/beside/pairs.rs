@@ -26,10 +26,10 @@ pub fn kept_apart<'s>(one: &'s Step, other: &Step) -> Option<Apart<'s>> {
         .or_else(|| service().map(|service| Apart::Service(&service.name)))
 }
 
-/// Which steps of a plan may run beside each other, as far as their effects are known.
+/// Which steps of a plan may run in parallel, as far as their effects are known.
 #[derive(Clone, Debug)]
 pub struct Beside {
-    /// The steps of which something is not known.
+    /// The steps with unknown effects.
     pub(super) unknown: Bits<StepIndex>,
     /// For each step those that it meets.
     pub(super) meets: Dense<StepIndex, Bits<StepIndex>>,
@@ -57,7 +57,7 @@ impl Beside {
         }
     }
 
-    /// Whether two steps may run beside each other.
+    /// Whether two steps may run in parallel.
     pub fn may(&self, one: StepIndex, other: StepIndex) -> bool {
         !self.unknown.has(one) && !self.unknown.has(other) && !self.meets[one].has(other)
     }

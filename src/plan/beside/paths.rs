@@ -1,5 +1,5 @@
-//! Finds the steps that meet in the files that they were seen to use: one walk over all paths of all
-//! steps, in the order of a tree.
+//! Finds the conflicts between observed effects, in one walk over all paths of all steps in tree
+//! order.
 
 use super::effects::Effects;
 use super::known::Knowledge;
@@ -115,7 +115,7 @@ impl Ord for TreePath<'_> {
     }
 }
 
-/// A folder above the path that is looked at, or that path.
+/// The current path, or a folder above it.
 struct Level<'a> {
     path: TreePath<'a>,
     writers: Vec<StepIndex>,

@@ -1,4 +1,4 @@
-//! Which steps meet, and what is said of it.
+//! Which steps conflict, and how that is reported.
 
 use super::known::KnownEffects;
 use super::*;
@@ -53,7 +53,7 @@ fn selection(globs: &str) -> Selection {
     }
 }
 
-/// A plan of independent steps, which were seen to do this.
+/// A plan of independent steps with these observed effects.
 fn plan_of(steps: &[&str]) -> (Plan, KnownEffects) {
     let names = (0..steps.len()).map(|n| step(&format!("s{n}")));
     let plan = plan(names.collect());
@@ -64,7 +64,7 @@ fn plan_of(steps: &[&str]) -> (Plan, KnownEffects) {
     (plan, known)
 }
 
-/// Says why the first of two steps does not run beside the second; nothing where it does.
+/// Returns why the first of two steps does not run in parallel with the second; empty if it does.
 fn why(plan: &Plan, known: &KnownEffects) -> String {
     let said = outlook(plan, known).remove(0);
     let of_pair = said.not_beside.into_iter().map(|not| not.reason).next();
@@ -290,7 +290,7 @@ fn globs() -> impl Strategy<Value = Option<Selection>> {
 proptest! {
     #![proptest_config(vplan_arbitrary::config(512))]
 
-    /// What is decided for all pairs at once is what is said of each pair.
+    /// The decision for all pairs at once equals the report on each pair.
     #[test]
     fn all_pairs_are_as_each_pair(
         seen in prop::collection::vec(words(), 2..6),

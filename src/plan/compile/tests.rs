@@ -477,7 +477,7 @@ fn what_defines_a_step_by_the_content_of_files() {
         let known = known.map(|f| (f.question.clone(), f.answer.clone()));
         let again = made(&Facts(known.collect()));
         assert_eq!(again.digest, plan.digest, "{command}: {file}");
-        // Without the facts they are asked for.
+        // Without the facts, they are requested.
         let answer = |asked: &BTreeSet<Question>| {
             let known = asked.iter().filter_map(|q| facts.fact(q.clone()));
             Facts(known.map(|f| (f.question, f.answer)).collect())

@@ -98,9 +98,9 @@ const NO_SCRIPT: [&str; 5] = ["exec", "dlx", "x", "create", "init"];
 const INTERPRETERS: [&str; 10] = [
     "node", "nodejs", "tsx", "bun", "ruby", "perl", "php", "deno", "Rscript", "python",
 ];
-/// The most texts of shells, scripts of packages and makefiles inside of each other.
+/// Maximum nesting of shell texts, package scripts and makefiles.
 const DEEPEST: usize = 3;
-/// The most directories in which a shell's text is taken to start programs.
+/// Maximum number of directories in which a shell text is assumed to start programs.
 const DIRECTORIES: usize = 8;
 
 /// The files of a command, as far as the facts tell.
@@ -110,9 +110,9 @@ pub(super) struct Files<'a> {
     pub files: Vec<File>,
     /// The questions without an answer.
     pub asked: BTreeSet<Question>,
-    /// The answers that led to what is looked at.
+    /// The answers that led to what is examined now.
     by: Vec<Question>,
-    /// The scripts of packages that were looked at.
+    /// The examined scripts of packages.
     scripts: BTreeSet<(RepoPath, String)>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Files<'a> {
             .map(|word| String::from_utf8_lossy(word.as_bytes()).into_owned())
             .collect();
         let mut files = Self::of(&words, &step.dir, &step.tool_path, facts);
-        // A name that is no text may be that of a script.
+        // A name that is not UTF-8 may be that of a script.
         for word in argv().filter(|word| word.as_str().is_none()) {
             files.exact(step.dir.join(word.as_bytes()).ok(), SCRIPT);
         }

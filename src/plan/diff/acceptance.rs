@@ -39,7 +39,7 @@ pub enum AcceptError {
     /// The words are others.
     #[error("`{}` is now {now}, accepted is {accepted}: look at it again", visible(.name.as_bytes()))]
     Other {
-        /// The name.
+        /// The accepted name.
         name: String,
         /// What was accepted.
         accepted: Digest,

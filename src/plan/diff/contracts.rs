@@ -18,7 +18,7 @@ use vplan_contract::{Check, CheckIndex, ConditionIndex, Contract, Test};
 /// A contract, and the files that it was read from.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// The contract.
+    /// The contract of this side.
     pub contract: &'a Contract,
     /// Its files, for the names and lines.
     pub sources: &'a Sources,
@@ -71,7 +71,7 @@ pub fn compare(old: &Side<'_>, new: &Side<'_>, tracked: &[RepoPath]) -> Contract
     }
 }
 
-/// The most requests that are searched for among the tracked files.
+/// Maximum number of requests searched for among the tracked files.
 const MOST_LOOKED: usize = 24;
 
 pub(super) struct Comparison<'a> {
@@ -378,7 +378,7 @@ impl<'a> Comparison<'a> {
         if let Some(roles) = roles {
             known.retain(|r| roles.iter().any(|role| role == r));
         }
-        // The most common role first.
+        // Most common role first.
         known.sort_by_key(|r| *r != "worker");
         let places = |d: &Obligation| {
             let places = d.places.iter().map(|(t, c)| (*t, c.to_vec()));

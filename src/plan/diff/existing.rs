@@ -6,10 +6,10 @@ use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::path::RepoPath;
 use vplan_contract::Sought;
 
-/// The files for which all that a request asks of globs holds, and nothing else is said of them.
+/// Existing and missing paths that satisfy all of a request's conditions on existence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Existing {
-    /// The paths of which something is asked, and one for each glob that none of them matches.
+    /// The requested paths, and one for each glob that none of them matches.
     pub paths: BTreeMap<RepoPath, bool>,
     /// The globs that no file may match.
     pub unmatched: Vec<Glob>,
@@ -44,8 +44,8 @@ pub(super) fn existing(asked: &BTreeMap<Sought, bool>) -> Option<Existing> {
     Some(found)
 }
 
-/// Returns a file that a glob matches, that no unmatched glob does, and that is no path which does
-/// not exist, nor below one.
+/// Returns a file that matches a glob and no unmatched glob, and that is neither a missing path nor
+/// below one.
 fn file_of(glob: &Glob, found: &Existing) -> Option<RepoPath> {
     let gone = found.paths.iter().filter(|(_, is)| !**is);
     let gone = gone.filter_map(|(path, _)| {

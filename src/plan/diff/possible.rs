@@ -56,7 +56,7 @@ pub struct PossibleCheck {
 /// change must reach, and the conditions about changed files.
 type Place = (u8, Vec<ConditionIndex>);
 
-/// What is asked: a contract, for a request without its changed files.
+/// A query: a contract, and a request without its changed files.
 pub struct Possible<'a> {
     contract: &'a Contract,
     units: Units<'a>,
@@ -208,7 +208,7 @@ impl<'a> Possible<'a> {
                 None => found(Vec::new(), reason, None, When::Never),
             };
         };
-        // Without a changed file that is left it is left out, whatever else holds.
+        // It is omitted if no changed file is left for it, whatever else holds.
         if check.has_changed() && at >= members {
             return found(Vec::new(), None, Some(OTHERS_NEED_IT), When::Possible);
         }

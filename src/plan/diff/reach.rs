@@ -25,11 +25,11 @@ vplan_base::index!(RegionIndex, "region", "Position of a region in its space.");
 /// A set of atoms.
 type Bits = bits::Bits<AtomIndex>;
 
-/// The most choices of a search before it gives up.
+/// Maximum number of choices before a search gives up.
 const BUDGET: usize = 100_000;
 /// As many choices as it costs to find out that there are no files for an answer.
 const FILES_COST: usize = 1_000;
-/// The most clauses that a search considers before it gives up.
+/// Maximum number of clauses before a search gives up.
 const MOST_CLAUSES: usize = 400;
 
 /// The places where one piece of work applies, in one contract.
@@ -124,7 +124,7 @@ pub(super) struct Sample {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reachability {
-    /// There is no such request.
+    /// No such request exists.
     Never,
     Request(Witness),
     /// Not decided, for this reason.
@@ -147,8 +147,8 @@ pub(super) struct Question<'a> {
     pub roles: Vec<&'a str>,
     /// The contract that `new` belongs to, also when there is none.
     pub other: &'a Contract,
-    /// The paths of which some change, and no others. Then neither the risk nor the run's end
-    /// reaches a tier.
+    /// Some of these paths change, and no others. Then neither the risk nor the run's end reaches a
+    /// tier.
     pub within: Option<&'a Selection>,
     /// Real paths, which are the better examples.
     pub tracked: &'a [RepoPath],
@@ -387,8 +387,8 @@ impl<'a> Space<'a> {
         bits
     }
 
-    /// Returns the clauses, all of which must hold, that make a place apply. `None` when it cannot
-    /// for this role.
+    /// Returns the clauses that must all hold for a place to apply. `None` when it cannot for this
+    /// role.
     fn clauses(&self, place: Place<'_>, role: &str) -> Option<Vec<Vec<Literal>>> {
         let selected = |s: &Selection| self.of(&Region::Selected(s));
         let mut clauses = Vec::new();
@@ -539,7 +539,7 @@ enum Literal {
     End(bool),
 }
 
-/// Returns the literals, any of which makes a clause false.
+/// Returns the literals that each make a clause false.
 fn denied(clause: &Vec<Literal>) -> Vec<Literal> {
     let sought = |literal: &Literal| match literal {
         Literal::Exists(sought) => Some(sought.clone()),
@@ -593,7 +593,7 @@ impl State {
         self.is_possible()
     }
 
-    /// Whether each list of atoms of which one must change has one that may.
+    /// Whether each list of atoms in `musts` has one that may change.
     fn is_possible(&self) -> bool {
         self.musts.iter().all(|must| must.exceeds(&self.forbidden))
     }

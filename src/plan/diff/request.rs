@@ -24,9 +24,9 @@ use vplan_contract::{Check, CheckIndex};
 /// A contract, and its plan for the request.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedSide<'a> {
-    /// The contract.
+    /// The contract and its sources.
     pub side: Side<'a>,
-    /// Its plan.
+    /// Its plan for the request.
     pub plan: &'a Plan,
 }
 
@@ -93,8 +93,8 @@ pub fn as_of(request: &Request, old: &Side<'_>, new: &Side<'_>) -> Request {
     asked
 }
 
-/// Whether a request names checks, by `--only` or to run whatever their conditions are, of which
-/// the older contract knows none: it requested nothing then.
+/// Whether a request names checks, by `--only` or to run regardless of conditions, and the older
+/// contract knows none of them: it requested nothing then.
 pub fn asks_nothing(request: &Request, then: &Request) -> bool {
     (!request.only.is_empty() && then.only.is_empty())
         || (!request.names.is_empty() && then.names.is_empty())

@@ -1,20 +1,20 @@
-//! Concrete paths as witnesses, for selections that cannot be told apart exactly: what they show
-//! holds, what they do not show is not known.
+//! Concrete paths as witnesses, for selections that cannot be compared exactly: what they show
+//! holds, what they do not show is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::automaton::{Atom, Region};
 use vplan_base::glob::{Glob, ItemContent, Selection};
 use vplan_base::path::RepoPath;
 
-/// The most globs that paths are made of.
+/// Maximum number of globs from which paths are made.
 const MOST_GLOBS: usize = 128;
-/// The most paths that are made.
+/// Maximum number of paths that are made.
 const MOST_MADE: usize = 4_000;
-/// The most paths of the repository that are tried.
+/// Maximum number of repository paths that are tried.
 const MOST_TRACKED: usize = 20_000;
-/// The most atoms.
+/// Maximum number of atoms.
 const MOST_ATOMS: usize = 256;
-/// The most questions whether a path lies in a region.
+/// Maximum number of tests whether a path lies in a region.
 const WORK: usize = 2_000_000;
 /// The parts of paths that fill what a glob leaves open.
 const FILLERS: [&str; 4] = ["x", "a", "m/n", "z.md"];

@@ -242,7 +242,7 @@ fn definition(old: &Check, new: &Check) -> Option<Finding> {
     Some(finding(Undecided, what, why))
 }
 
-/// Compares a setting of which the table says when it is weaker.
+/// Compares a setting for which the table says when it is weaker.
 fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
     let setting = row.setting();
     if setting.of_verb && [old, new].iter().any(|c| !known_by(row).contains(&c.kind)) {
@@ -340,7 +340,7 @@ fn in_own_folders(found: Finding, new: &Check) -> Finding {
     }
 }
 
-/// Compares the `inputs` of two checks that can read nothing else: what is left out is not read either.
+/// Compares the `inputs` of two checks that can read nothing else: a file outside is not read.
 fn readable(old: &Check, new: &Check) -> Option<Finding> {
     let (was, is) = (old.selection(Row::Inputs), new.selection(Row::Inputs));
     if was == is {

@@ -19,8 +19,8 @@ use vplan_base::unit::show_duration;
 use vplan_contract::draft::Allowance;
 use vplan_contract::{CheckIndex, Condition, Contract, Risk, Test};
 
-/// The most checks of tier 1, or with a tag, for which a request is searched when their triggers or
-/// roles changed.
+/// Maximum number of checks of tier 1, or with a tag, for which a request is searched when their
+/// triggers or roles changed.
 const MOST_ASKED: usize = 64;
 
 /// The lines of a statement in the older and in the newer contract.
@@ -46,10 +46,10 @@ impl<'a> Comparison<'a> {
         self.rest();
     }
 
-    /// Compares what triggers and roles decide besides whether a check is selected. With
-    /// `{changed}`, a check that applies in several places and that others need sees other files
-    /// when it is selected than when it is only needed: what selects more may show it less. Of
-    /// equal anonymous checks the first that is selected lends its settings.
+    /// Compares what triggers and roles decide in addition to whether a check is selected. With
+    /// `{changed}`, a check can apply in several places and be needed by others. When selected, it
+    /// gets other files than when only needed, so selecting more may show it less. Of equal
+    /// anonymous checks, the first that is selected lends its settings.
     fn handed(&mut self) {
         let old = self.old.contract;
         for unit in self.pairs.old.all.iter().filter(|u| !u.is_uniform(old)) {
@@ -222,7 +222,7 @@ impl<'a> Comparison<'a> {
             }
         }
         for (name, role) in missing(&new.roles, &old.roles) {
-            // A caller that may choose the role is asked for less by it than by one that was there.
+            // If the caller may choose the role, this one requires less than one that existed.
             let names_others = |c: &Condition| matches!(&c.test, Test::Role(roles) if !roles.iter().any(|r| r == name));
             let is_less = !role.only.is_empty() || new.conditions.iter().any(names_others);
             let refused = "a request for it was refused before".to_owned();
@@ -497,7 +497,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The most pairs of checks whose order is compared.
+/// Maximum number of pairs of checks whose order is compared.
 const MOST_PAIRS: usize = 200_000;
 
 impl Comparison<'_> {

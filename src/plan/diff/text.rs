@@ -129,7 +129,7 @@ fn is_row_of_same(a: &Difference, b: &Difference) -> bool {
         && (&a.old, &a.new, &a.what, &a.why) == (&b.old, &b.new, &b.what, &b.why)
 }
 
-/// The most checks that a line names.
+/// Maximum number of checks that a line names.
 const NAMED: usize = 6;
 
 /// Writes a difference of some checks of one definition, most often of one.

@@ -85,8 +85,8 @@ impl<'a> Units<'a> {
     }
 
     /// Returns the checks that bring one of these into a plan, directly or not. None when they are
-    /// too many, or when one of them may be left out because no changed file is left for it: then a
-    /// request that was found may not be one.
+    /// too many, or when one may be omitted because no changed file is left for it. Then a request
+    /// that was found may not be one.
     pub(super) fn needers(&self, contract: &'a Contract, members: &[CheckIndex]) -> Vec<Unit<'a>> {
         let mut wanted: BTreeSet<CheckIndex> = members.iter().copied().collect();
         let mut found: Vec<Unit> = Vec::new();
@@ -205,7 +205,7 @@ pub(super) fn changed_in(check: &Check) -> Option<&RepoPath> {
     check.has_changed().then_some(&check.dir)
 }
 
-/// The most checks that need one, directly or not, which a question considers.
+/// Maximum number of checks that need one, directly or not, and that a question considers.
 pub(super) const MOST_NEEDERS: usize = 48;
 
 /// Returns the identity of a check's work, as a text that is compared within the same process only.

@@ -16,11 +16,11 @@ use vplan_base::word::{Word, and_more};
 use vplan_contract::Contract;
 use vplan_contract::expect::AssertionKind;
 
-/// The most work in compilations, counted in checks.
+/// Limit of work in compilations, counted in checks.
 const WORK: usize = 400_000;
-/// The most requests that are shown.
+/// Maximum number of requests that are shown.
 const SHOWN: usize = 16;
-/// The most names that a request lists.
+/// Maximum number of names that a request lists.
 const NAMED: usize = 8;
 
 /// The units of a contract that a plan contains.

@@ -1,9 +1,9 @@
 //! Aligns two lists by their longest common subsequence, for people to read.
 
-/// The most cells that are compared one by one.
+/// Maximum number of cells that are compared one by one.
 const CELLS: usize = 4_000_000;
 
-/// A line of two lists side by side: equal on both sides, or on one side only.
+/// A row of two aligned lists: equal on both sides, or on one side only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'t> {
     /// The expected name.
@@ -12,9 +12,9 @@ pub struct Row<'t> {
     pub actual: Option<&'t str>,
 }
 
-/// Puts two lists side by side. Either column, read downwards, gives its list; rows with both sides
-/// hold equal names, and there are as many of them as possible (unless the lists differ over
-/// millions of pairs: then only their equal beginnings and ends).
+/// Aligns two lists. Either column, read downwards, gives its list; rows with both sides hold equal
+/// names, and there are as many of them as possible. If the lists differ over millions of pairs,
+/// only their equal beginnings and ends are aligned.
 pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
     let is_same = |(a, b): &(&&str, &&str)| a == b;
     let same = expected.iter().zip(actual).take_while(is_same).count();

@@ -22,7 +22,7 @@ use vplan_contract::{CheckIndex, ConditionIndex, Contract, RiskIndex, Test};
 /// The parts of a contract that one test touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Its role.
+    /// The role of the test's request.
     pub role: String,
     /// The checks of the plan.
     pub checks: Vec<CheckIndex>,
@@ -81,7 +81,7 @@ impl Touched {
 pub(super) struct Blocks {
     /// For each condition, the conditions around it, outermost first.
     around: Dense<ConditionIndex, Vec<ConditionIndex>>,
-    /// For each condition, those of which it is the innermost around.
+    /// For each condition, those directly inside it.
     inside: Dense<ConditionIndex, Vec<ConditionIndex>>,
     /// The conditions around which there is none.
     outermost: Bits<ConditionIndex>,

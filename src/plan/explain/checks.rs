@@ -188,7 +188,7 @@ pub(crate) fn changed_text(contract: &Contract, check: &Check) -> Option<String>
     changes_text(&changes(contract, check))
 }
 
-/// Returns that text for each check of which something is changed, by name.
+/// Returns that text for each changed check, by name.
 pub(crate) fn changed_texts(contract: &Contract) -> BTreeMap<&str, String> {
     let checks = contract.checks.iter();
     checks

@@ -43,7 +43,7 @@ pub fn shell(plan: &Plan) -> String {
 
 /// Returns the step as one subshell; its exit status decides.
 fn body(step: &Step) -> Option<String> {
-    // The values of its holes are known once its services run.
+    // The values of its placeholders are known only once its services run.
     if !step.with.is_empty() {
         return None;
     }

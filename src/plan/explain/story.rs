@@ -24,7 +24,7 @@ use vplan_contract::{Check, Contract, Placement, Sought, Test};
 /// Everything about one check: its definition, its conditions, and the plan's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story<'a> {
-    /// Its id.
+    /// The id of the check.
     pub id: String,
     /// Its definition, for a contract's check.
     pub check: Option<&'a Check>,
@@ -34,8 +34,8 @@ pub struct Story<'a> {
     pub outcome: Outcome<'a>,
     /// The conditions of each placement, outermost first.
     pub placements: Vec<Vec<String>>,
-    /// For a check that was left out, the smallest change of the request that would select it, if
-    /// one was found.
+    /// For an omitted check, the smallest change of the request that would select it, if one was
+    /// found.
     pub would: Option<Change>,
 }
 
@@ -50,7 +50,7 @@ pub enum Outcome<'a> {
         /// Ids of direct predecessors, and why it waits.
         waits: Vec<(String, Why)>,
     },
-    /// It was left out.
+    /// It was omitted.
     LeftOut(&'a Omitted),
     /// A rewrite rule dropped it: the rule's name.
     Dropped(&'a str),
@@ -61,9 +61,9 @@ pub enum Outcome<'a> {
 /// A change of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// The role.
+    /// The changed role.
     pub role: Option<String>,
-    /// The least tier.
+    /// The changed minimum tier.
     pub min_tier: Option<u8>,
     /// Whether the files below replace the changed files instead of joining them.
     pub instead: bool,

@@ -18,12 +18,12 @@ use vplan_base::unit::{show_duration, show_time};
 use vplan_base::word::{count, first_of, framed, text_if, visible};
 use vplan_check::confine::{Confinement, NetworkUse};
 
-/// The most other steps that a step names on a line.
+/// Maximum number of other steps that a step names on a line.
 const STEPS_SHOWN: usize = 8;
 /// The widest id that widens the column of reasons.
 const WIDEST_ID: usize = 28;
 
-/// Renders the whole plan: a summary, every step in order, every check left out, tiers, repairs,
+/// Renders the whole plan: a summary, every step in order, every omitted check, tiers, repairs,
 /// notes.
 pub fn explain_text(plan: &Plan, options: &Options) -> String {
     let mut page = Page {
@@ -85,8 +85,8 @@ pub fn settings(step: &Step) -> Vec<String> {
     parts
 }
 
-/// Returns how a step is confined, by whom if that is not the contract, and what it may read besides;
-/// nothing where it is not.
+/// Returns how a step is confined, by whom if not by the contract, and what else it may read.
+/// `None` for an unconfined step.
 pub fn confinement(step: &Step) -> Option<String> {
     let asked = asked_settings(step.confinement());
     let flags: Vec<String> = asked.iter().map(|(row, _)| format!("--{row}")).collect();
@@ -303,7 +303,7 @@ impl Page<'_> {
         }
     }
 
-    /// Prints beside which steps another one may run.
+    /// Prints which other steps may run in parallel with a step.
     fn beside(&mut self, indent: usize, beside: &StepBeside) {
         if !beside.beside.is_empty() {
             self.labelled(indent, "beside ", Mark::Dim, &names(&beside.beside));
@@ -468,8 +468,8 @@ impl Page<'_> {
     }
 }
 
-/// Returns a line for each check that was left out, and one for the rows of a definition that were
-/// left out for the same reason: the name, the reason, whether it narrows the coverage.
+/// Returns a line for each omitted check, and one for the rows of a definition that were omitted
+/// for the same reason: the name, the reason, whether it narrows the coverage.
 fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
     let own = plan.contract.as_ref().map_or("", |contract| &contract.path);
 
@@ -487,7 +487,7 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
     for (definition, id) in planned {
         rows.entry(definition).or_default().insert(id);
     }
-    /// Rows that were left out for the same reason.
+    /// Rows that were omitted for the same reason.
     struct Group {
         name: Alike,
         reason: Alike,
@@ -548,7 +548,7 @@ fn by_definition(plan: &Plan) -> Vec<(String, String, bool)> {
     lines.into_iter().filter_map(line).collect()
 }
 
-/// Explains why a check was left out, with the lines of the contract that decided.
+/// Explains why a check was omitted, with the lines of the contract that decided.
 pub fn omission(omitted: &Omitted) -> String {
     let lines = omitted.reasons.iter();
     let mut lines: Vec<(Option<&str>, usize)> = lines

@@ -28,7 +28,7 @@ pub struct Unreadable {
     pub message: String,
     /// The name of what is at the place, in a word or two.
     pub label: &'static str,
-    /// The place.
+    /// The place of the error.
     pub span: Span,
 }
 
@@ -69,7 +69,7 @@ pub struct NodeEntry {
     pub name: Option<Name>,
     /// The word in parentheses.
     pub mark: Option<Name>,
-    /// The value.
+    /// The value after the name and the mark.
     pub value: Value,
     /// The place of the value alone.
     pub at: Span,
@@ -120,11 +120,11 @@ pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
 pub struct Lines {
     /// The nodes that can be read.
     pub nodes: Vec<Node>,
-    /// Text that is no node: from a fault to the end of its line.
+    /// Text outside of nodes: from a fault to the end of its line.
     pub junk: Vec<Span>,
     /// The faults, in the order of the text.
     pub faults: Vec<Unreadable>,
-    /// The comments.
+    /// The places of comments.
     pub comments: Vec<Span>,
     /// The line ends that end a node: not those in comments, and none after a `\`.
     pub line_ends: Vec<Span>,
@@ -133,7 +133,7 @@ pub struct Lines {
     pub stopped: bool,
 }
 
-/// Reads a text of one node a line. A line with a fault is left out and reading continues after it,
+/// Reads a text of one node a line. A line with a fault is skipped and reading continues after it,
 /// until there are more than `most`; messages call the text `what`.
 pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
     let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
         self.at = span.end;
     }
 
-    /// Skips the rest of a line with a fault. What follows a `\` at its end is left out too.
+    /// Skips the rest of a line with a fault, and the next line after a `\` at its end.
     fn skip_line(&mut self, from: usize) {
         self.at = self.at.max(from);
         loop {
@@ -598,7 +598,7 @@ impl<'a> Reader<'a> {
                 self.fail_at(start, format!("it is written `#{word}`, or in quotes"))
             }
             _ if word.contains('#') => self.fail_at(start, "nothing is written with this `#`"),
-            // `.5` and `-.5` are no names.
+            // `.5` and `-.5` are not names.
             _ if word.as_bytes().get(sign) == Some(&b'.') && begins(sign + 1) => {
                 self.fail_at(start, "numbers are whole, and written in decimal")
             }

@@ -21,7 +21,7 @@ const TITLES: &str = "id kind condition path status question name recoveryRule g
 /// Fields whose type depends on the text: a list of one word or none is marked in them, and below
 /// them.
 pub(super) const UNTYPED: &[&str] = &["answer", "chain", "items"];
-/// The mark.
+/// The mark of such a list.
 pub(super) const LIST: &str = "list";
 
 /// Writes the plan as a KDL 2 document, with a comment for its reader in front.

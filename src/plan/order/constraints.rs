@@ -12,7 +12,7 @@ vplan_base::index!(
 
 vplan_base::index!(Place, "place in an order", "Position in an order.");
 
-/// The graph of which node comes before which.
+/// The precedence graph of the nodes.
 pub(super) type Graph = graph::Graph<NodeIndex>;
 
 /// A constraint: every one of `before` runs before every one of `after`.
@@ -31,7 +31,7 @@ pub struct Constraints {
     pub tiers: Dense<NodeIndex, u8>,
     /// Pairs (needed, needer).
     pub needs: Vec<(NodeIndex, NodeIndex)>,
-    /// The groups of each `sequence`, absent members left out.
+    /// The groups of each `sequence`, without absent members.
     pub sequences: Vec<Vec<Vec<NodeIndex>>>,
     /// Nodes with `writes`, ascending.
     pub writers: Vec<NodeIndex>,
@@ -48,7 +48,7 @@ pub struct Constraints {
     pub full: bool,
 }
 
-/// An order.
+/// An order of all nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ordered {
     /// All nodes, each once.
@@ -87,10 +87,10 @@ pub(crate) fn positions(order: &[NodeIndex]) -> Dense<NodeIndex, Place> {
     places
 }
 
-/// The most pairs that are examined one by one.
+/// Maximum number of pairs that are examined one by one.
 pub(super) const MANY: usize = 1 << 16;
 
-/// The nodes that prepare others, besides `Constraints::setup`.
+/// The nodes that prepare others, in addition to `Constraints::setup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparing {
     /// The use of a file that defines each node; none for nodes that no file defines. Empty in a

@@ -115,7 +115,7 @@ impl Adding<'_> {
         }
     }
 
-    /// Orders commands that are no checks of the contract before all other nodes of the plan.
+    /// Orders commands that are not checks of the contract before all other nodes of the plan.
     fn in_front(&mut self) {
         let alone = self.constraints.preparing.alone;
         let commands: Vec<NodeIndex> = self.nodes().take(alone).collect();

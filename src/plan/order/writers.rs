@@ -1,7 +1,7 @@
 //! Orders checks that may change the tree before those that read it.
 //!
 //! A check with `writes` goes before every check of its tier that is not its predecessor by `needs`
-//! or `sequence`; `setup` is no check in this sense, unless the writer is `setup` itself.
+//! or `sequence`. `setup` does not count as a check here, unless the writer is `setup` itself.
 
 use super::constraints::{Bundle, Constraints, Graph, NodeIndex, sorted};
 

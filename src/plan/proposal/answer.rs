@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use vplan_base::canon::{Digest, to_canonical};
 use vplan_base::word::visible;
 use vplan_check::verb::{self, CommandRequest};
-/// The most bytes of an answer.
+/// Maximum size of an answer, in bytes.
 pub const MAX_ANSWER: usize = 1 << 20;
 
-/// The most commands of an answer.
+/// Maximum number of commands in an answer.
 pub const MAX_COMMANDS: usize = 100;
 
-/// The most bytes of a command, and of the reason for it.
+/// Maximum size of a command, and of the reason for it, in bytes.
 pub const MAX_TEXT: usize = 8 << 10;
 
 /// The answer of a proposer.

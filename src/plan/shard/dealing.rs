@@ -4,7 +4,7 @@ use super::super::{Plan, Step, StepIndex, digest};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::glob::overlap::overlaps;
-/// The most shares of a plan.
+/// Maximum number of shares of a plan.
 pub const MOST: u32 = 10_000;
 
 /// A share of a plan.

@@ -1,7 +1,7 @@
 //! Divides a plan into shares that take equally long, by how long its steps took before.
 //!
 //! A division is a value: it names its plan, says how many shares there are and what each step
-//! weighs, and has a digest. Whoever has the plan and the division knows all shares.
+//! weighs, and has a digest. Plan and division together determine all shares.
 
 use super::dealing::{Dealing, MOST};
 use crate::validity::Once;
@@ -15,12 +15,12 @@ use vplan_base::word::{count, visible};
 
 /// The version of divisions that this program writes and reads.
 const VERSION: u32 = 1;
-/// The most that a step weighs: 31 years.
+/// Maximum weight of a step, in milliseconds: 31 years.
 pub(crate) const HEAVIEST: u64 = 1_000_000_000_000;
 /// What every step weighs where none of them ran before.
 pub const UNKNOWN: u64 = 1_000;
 
-/// A file that is no division.
+/// A file that is not a division.
 pub(crate) const NOT_ONE: &str = "vplan::division::document";
 /// A division of another version.
 pub const OTHER_VERSION: &str = "vplan::division::version";
@@ -55,7 +55,7 @@ pub struct DivisionError {
     pub code: &'static str,
     /// The exit code of the error.
     pub exit: Exit,
-    /// The way out.
+    /// The next step, for people.
     pub help: &'static str,
     /// One line for people, which goes on after the file's name.
     pub message: String,
@@ -194,7 +194,7 @@ impl Division {
     /// Reads a division.
     ///
     /// # Errors
-    /// The text is no division, is of another version, or does not have the digest that it says.
+    /// The text is not a division, has another version, or does not have the digest that it says.
     pub fn decode(text: &str) -> Result<Self, DivisionError> {
         #[derive(Deserialize)]
         struct Versioned {

@@ -1,4 +1,4 @@
-//! Tests of the index of which checks need which: it says what reading every check would say.
+//! Tests the index of needers against a scan of all checks.
 
 use super::*;
 use crate::arbitrary::{command, plain_check, plain_contract};
@@ -32,7 +32,7 @@ fn obvious(contract: &Contract, members: &[CheckIndex]) -> Vec<CheckIndex> {
     }
 }
 
-/// Contracts of which some checks are needed by more than a question considers.
+/// Contracts where some checks are needed by more checks than a question considers.
 fn contract() -> impl Strategy<Value = Contract> {
     let edges = prop::collection::vec((0..90_usize, 0..90_usize), 0..60);
     // A need of many.
