@@ -536,7 +536,7 @@ pub struct Saved {
     pub expect_digest: Option<Digest>,
     /// Run a share of the plan's steps, with all that they need: the I-th of N. `vplan merge`
     /// joins the reports.
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// The division that says which steps are whose, as `vplan plan --divide N` wrote it. Without
     /// one, steps are dealt in turn.
@@ -765,25 +765,24 @@ fn networks() -> impl TypedValueParser<Value = NetworkUse> {
         .map(|word| NetworkUse::parse(&word).unwrap_or_default())
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    vplan_base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`".to_owned())
+fn size(text: &str) -> Result<u64, &'static str> {
+    vplan_base::unit::parse_size(text).map_err(|_| "expected a size such as `64MiB`")
 }
 
 /// Reads the budget of a feedback: in bytes, enough for a message.
-pub(super) fn feedback_size(text: &str) -> Result<usize, String> {
+pub(super) fn feedback_size(text: &str) -> Result<usize, &'static str> {
     let bytes = size(text)?;
     usize::try_from(bytes)
         .ok()
         .filter(|bytes| *bytes >= LEAST_BYTES)
-        .ok_or_else(|| "expected at least `1KiB`".to_owned())
+        .ok_or("expected at least `1KiB`")
 }
 
-pub(super) fn digest(text: &str) -> Result<Digest, String> {
-    Digest::try_from(text.to_owned())
-        .map_err(|_| "expected `sha256:` and 64 hexadecimal digits".to_owned())
+pub(super) fn digest(text: &str) -> Result<Digest, &'static str> {
+    Digest::try_from(text.to_owned()).map_err(|_| "expected `sha256:` and 64 hexadecimal digits")
 }
 
-fn allowed(text: &str) -> Result<Allowed, String> {
+fn allowed(text: &str) -> Result<Allowed, &'static str> {
     if text.is_empty() {
         Ok(Allowed::Any)
     } else {
@@ -791,18 +790,14 @@ fn allowed(text: &str) -> Result<Allowed, String> {
     }
 }
 
-fn shard(text: &str) -> Result<Shard, String> {
-    text.parse()
-}
-
 /// Reads a number of parallel steps, or `auto`.
-pub(super) fn jobs(text: &str) -> Result<Jobs, String> {
+pub(super) fn jobs(text: &str) -> Result<Jobs, &'static str> {
     let number = text.parse().ok().filter(|n| (1..=Jobs::MOST).contains(n));
     match text {
         Jobs::AUTO => Ok(Jobs::Auto),
         _ => number
             .map(Jobs::Number)
-            .ok_or_else(|| format!("expected a number from 1 to {}, or `auto`", Jobs::MOST)),
+            .ok_or("expected a number from 1 to 256, or `auto`"),
     }
 }
 

@@ -66,10 +66,10 @@ impl Remote {
 }
 
 /// Reads a property of a machine.
-fn property(text: &str) -> Result<(String, String), String> {
+fn property(text: &str) -> Result<(String, String), &'static str> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .ok_or_else(|| "it is written NAME=VALUE".to_owned())
+        .ok_or("it is written NAME=VALUE")
 }
 
 /// Flags of `run`.

@@ -3,9 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Reads a length of time. Returns its milliseconds.
-pub(super) fn duration(text: &str) -> Result<u64, String> {
-    vplan_base::unit::parse_duration(text)
-        .map_err(|_| "expected a duration such as `10m`".to_owned())
+pub(super) fn duration(text: &str) -> Result<u64, &'static str> {
+    vplan_base::unit::parse_duration(text).map_err(|_| "expected a duration such as `10m`")
 }
 
 /// Words that a flag takes: each with its line of help and its meaning.

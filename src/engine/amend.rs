@@ -52,7 +52,7 @@ pub fn amend(
     }
     let text = edits.apply(source.text());
     let changed = Source::new(source.name(), &text);
-    match reformat(&changed, SourceId::default(), &caps)? {
+    match reformat(&changed, SourceId::default(), &caps).map_err(|e| e.to_string())? {
         Formatted::Text(text) => Ok(text),
         Formatted::Invalid(diagnostics) | Formatted::TooLarge(diagnostics) => {
             Err(first_of(&diagnostics))

@@ -223,30 +223,52 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
     print(&conversion.draft, &comments)
 }
 
+/// The text of a conversion is not what was converted, which is a bug in vplan.
+#[derive(Debug)]
+pub enum Unfaithful {
+    /// The draft is no contract.
+    Draft,
+    /// The text is no contract; its first error.
+    Text(Option<Diagnostic>),
+    Meaning,
+}
+
+impl std::fmt::Display for Unfaithful {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Draft => "the draft is no contract",
+            Self::Text(Some(first)) => &first.message,
+            Self::Text(None) => "the text is no contract",
+            Self::Meaning => "the text means something else",
+        })
+    }
+}
+
 /// Reads the text again and compares it with what was converted.
 ///
 /// # Errors
-/// The difference; a bug in vplan.
-pub fn verify(conversion: &Conversion, sources: &Sources, text: &str) -> Result<Contract, String> {
+/// They differ.
+pub fn verify(
+    conversion: &Conversion,
+    sources: &Sources,
+    text: &str,
+) -> Result<Contract, Unfaithful> {
     let mut sink = Diagnostics::default();
-    let wanted =
-        validate(&conversion.draft, sources, &mut sink).ok_or("the draft is no contract")?;
+    let wanted = validate(&conversion.draft, sources, &mut sink).ok_or(Unfaithful::Draft)?;
     let mut again = Sources::default();
     let id = again.add(Source::new("converted.vplan", text));
     let mut sink = Diagnostics::default();
     let caps = vplan_lang::parse::Caps::of_bytes(usize::MAX);
     let draft = super::vplan::lower(&again, id, &caps, &mut sink);
     let Some(read) = validate(&draft, &again, &mut sink) else {
-        let first = sink
-            .sorted()
-            .into_iter()
-            .find(|d| d.severity == vplan_base::diagnostic::Severity::Error);
-        return Err(first.map_or_else(|| "the text is no contract".to_owned(), |d| d.message));
+        let mut sorted = sink.sorted().into_iter();
+        let first = sorted.find(|d| d.severity == vplan_base::diagnostic::Severity::Error);
+        return Err(Unfaithful::Text(first));
     };
     if essence(&wanted) == essence(&read) {
         Ok(read)
     } else {
-        Err("the text means something else".to_owned())
+        Err(Unfaithful::Meaning)
     }
 }
 

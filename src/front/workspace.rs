@@ -13,6 +13,7 @@ mod said;
 use super::tree::{self, Node, Value};
 use said::{Declared, Package};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use vplan_base::diagnostic::Diagnostics;
 use vplan_base::glob::{Glob, escape};
 use vplan_base::path::{PathError, RepoPath};
@@ -27,7 +28,7 @@ pub struct Files<'t> {
     /// Their paths, in the order of their bytes: those that count as the repository's.
     pub paths: &'t [RepoPath],
     /// Reads one; why it cannot be read.
-    pub text: &'t dyn Fn(&RepoPath) -> Result<String, String>,
+    pub text: &'t dyn Fn(&RepoPath) -> io::Result<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,13 +145,12 @@ fn declared(
 ) -> Result<Option<Declared>, WorkspaceFault> {
     let path = path_in(dir, manifest.name());
     let text = files.read(&path)?;
-    let broken = |reason| WorkspaceFault::Broken(path.clone(), reason);
     match manifest {
-        Manifest::Npm => Ok(npm::workspace(&json(&text).map_err(broken)?)),
-        Manifest::Pnpm => Ok(npm::pnpm(&yaml(&text).map_err(broken)?)),
-        Manifest::Cargo => Ok(cargo::workspace(&toml(&text).map_err(broken)?, dir)),
+        Manifest::Npm => Ok(npm::workspace(&json(&path, &text)?)),
+        Manifest::Pnpm => Ok(npm::pnpm(&with(tree::yaml, &path, &text)?)),
+        Manifest::Cargo => Ok(cargo::workspace(&with(tree::toml, &path, &text)?, dir)),
         Manifest::Go => Ok(Some(go::workspace(&text, dir))),
-        Manifest::Uv => Ok(python::workspace(&toml(&text).map_err(broken)?, dir)),
+        Manifest::Uv => Ok(python::workspace(&with(tree::toml, &path, &text)?, dir)),
     }
 }
 
@@ -165,7 +165,7 @@ impl Files<'_> {
     }
 
     fn read(&self, path: &RepoPath) -> Result<String, WorkspaceFault> {
-        (self.text)(path).map_err(|reason| WorkspaceFault::Broken(path.clone(), reason))
+        (self.text)(path).map_err(|error| WorkspaceFault::Broken(path.clone(), error.to_string()))
     }
 }
 
@@ -303,15 +303,14 @@ impl Reader<'_> {
     fn package(&self, folder: &RepoPath) -> Result<Package, WorkspaceFault> {
         let path = path_in(folder, self.manifest.of_package());
         let text = self.files.read(&path)?;
-        let broken = |reason: String| WorkspaceFault::Broken(path.clone(), reason);
         let package = match self.manifest {
-            Manifest::Npm | Manifest::Pnpm => npm::package(&json(&text).map_err(broken)?, folder),
+            Manifest::Npm | Manifest::Pnpm => npm::package(&json(&path, &text)?, folder),
             Manifest::Cargo => {
                 let inherited = &self.declared.inherited;
-                cargo::package(&toml(&text).map_err(broken)?, folder, inherited)
+                cargo::package(&with(tree::toml, &path, &text)?, folder, inherited)
             }
             Manifest::Go => go::package(&text, folder),
-            Manifest::Uv => python::package(&toml(&text).map_err(broken)?, folder),
+            Manifest::Uv => python::package(&with(tree::toml, &path, &text)?, folder),
         };
         let package =
             package.map_err(|reason| WorkspaceFault::Broken(path.clone(), reason.to_owned()))?;
@@ -430,7 +429,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Reads JSON; of keys that occur twice the last counts.
-fn json(text: &str) -> Result<Node, String> {
+fn json(path: &RepoPath, text: &str) -> Result<Node, WorkspaceFault> {
     fn node(json: serde_json::Value) -> Node {
         let entry = |(name, json)| {
             let place = Place::default();
@@ -449,25 +448,20 @@ fn json(text: &str) -> Result<Node, String> {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let read = serde_json::from_str(text).map(node);
-    read.map_err(|error| format!("this is not JSON: {error}"))
+    read.map_err(|e| WorkspaceFault::Broken(path.clone(), format!("this is not JSON: {e}")))
 }
 
 type Parse = fn(&Sources, SourceId, &mut Diagnostics) -> Option<Node>;
 
-fn with(parse: Parse, text: &str) -> Result<Node, String> {
+fn with(parse: Parse, path: &RepoPath, text: &str) -> Result<Node, WorkspaceFault> {
     let (mut sources, mut sink) = (Sources::default(), Diagnostics::default());
     let id = sources.add(Source::new("", text));
     let read = parse(&sources, id, &mut sink);
-    let fault = sink.iter().next().map(|fault| fault.message.clone());
-    read.ok_or_else(|| fault.unwrap_or_else(|| "it cannot be read".to_owned()))
-}
-
-fn toml(text: &str) -> Result<Node, String> {
-    with(tree::toml, text)
-}
-
-fn yaml(text: &str) -> Result<Node, String> {
-    with(tree::yaml, text)
+    let fault = sink
+        .iter()
+        .next()
+        .map_or("it cannot be read", |fault| &fault.message);
+    read.ok_or_else(|| WorkspaceFault::Broken(path.clone(), fault.to_owned()))
 }
 
 #[cfg(test)]

@@ -26,7 +26,10 @@ const WHOLE: &str = "--workspaces -ws -r --recursive turbo nx lerna wsrun foreac
 /// cannot be read.
 fn packages(tree: &Tree) -> Option<FoundMembers> {
     let paths: Vec<RepoPath> = tree.files.iter().cloned().collect();
-    let text = |path: &RepoPath| tree.source(path).map(str::to_owned);
+    let text = |path: &RepoPath| {
+        let text = tree.source(path).map(str::to_owned);
+        text.map_err(std::io::Error::other)
+    };
     let files = Files {
         paths: &paths,
         text: &text,

@@ -27,11 +27,27 @@ pub enum Formatted {
     TooLarge(Diagnostics),
 }
 
+/// A layout that is not equivalent to its text, which is a bug in this code.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NotEquivalent {
+    Syntax(Diagnostics),
+    Meaning,
+}
+
+impl std::fmt::Display for NotEquivalent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Syntax(found) => found.iter().next().map_or("", |d| &d.message),
+            Self::Meaning => "the text would say something else",
+        })
+    }
+}
+
 /// Lays a text out. The result was parsed again and is equivalent to the text.
 ///
 /// # Errors
-/// A result that is not equivalent, which is a bug in this code.
-pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted, String> {
+/// A result that is not equivalent.
+pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted, NotEquivalent> {
     let (ast, diagnostics) = parse(source, id, caps);
     if diagnostics.has_errors() {
         return Ok(Formatted::Invalid(diagnostics));
@@ -49,19 +65,14 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
             ..*caps
         };
         let large = !parse(&again, id, &wide).1.has_errors();
-        let first = diagnostics
-            .iter()
-            .next()
-            .map(|d| d.message.clone())
-            .unwrap_or_default();
         return if large {
             Ok(Formatted::TooLarge(diagnostics))
         } else {
-            Err(first)
+            Err(NotEquivalent::Syntax(diagnostics))
         };
     }
     if !says_the_same(&ast.nodes, &read.nodes) {
-        return Err("the text would say something else".to_owned());
+        return Err(NotEquivalent::Meaning);
     }
     Ok(Formatted::Text(text))
 }

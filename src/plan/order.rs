@@ -119,38 +119,55 @@ fn sequence_bundles(
     bundles
 }
 
+/// What is wrong with the order of a plan, at its first step that is out of order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderFault {
+    /// A lower tier than the step before it.
+    #[error("step `{0}` of tier {1} stands behind tier {2}")]
+    Tier(String, u8, u8),
+    /// A predecessor that is not before it.
+    #[error("step `{0}` waits for `{1}`, which does not stand before it")]
+    Waits(String, String),
+    /// A need that is no predecessor.
+    #[error("step `{0}` needs `{1}`, but does not wait for it")]
+    Needs(String, String),
+    /// A preparation that is no predecessor, or a need too.
+    #[error("step `{0}` is said to be prepared by `{1}`, which it does not merely wait for")]
+    Prepared(String, String),
+    /// One id of two steps.
+    #[error("the id `{0}` occurs twice")]
+    Twice(String),
+}
+
 /// Checks that the plan is in order: ids unique, tiers ascending, every predecessor present and
 /// before its successor, every need among the predecessors, direct or not.
 ///
 /// # Errors
-/// The first step out of order, for people.
-pub fn check_order(plan: &Plan) -> Result<(), String> {
+/// The first step out of order.
+pub fn check_order(plan: &Plan) -> Result<(), OrderFault> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut before: BTreeMap<&str, &[String]> = BTreeMap::new();
     let mut tier = 0;
     for step in &plan.steps {
-        let wrong = |what: String| Err(format!("step `{}` {what}", step.id));
+        let own = || step.id.clone();
         if step.tier < tier {
-            let own = step.tier;
-            return wrong(format!("of tier {own} stands behind tier {tier}"));
+            return Err(OrderFault::Tier(own(), step.tier, tier));
         }
         tier = step.tier;
         let mut waits_for = step.after.iter().chain(&step.needs);
         if let Some(id) = waits_for.find(|id| !seen.contains(id.as_str())) {
-            return wrong(format!("waits for `{id}`, which does not stand before it"));
+            return Err(OrderFault::Waits(own(), id.clone()));
         }
         if let Some(need) = step.needs.iter().find(|id| !waits(&before, step, id)) {
-            return wrong(format!("needs `{need}`, but does not wait for it"));
+            return Err(OrderFault::Needs(own(), need.clone()));
         }
         let merely_waits = |id: &String| step.after.contains(id) && !step.needs.contains(id);
         if let Some(id) = step.prepared_by.iter().find(|id| !merely_waits(id)) {
-            return wrong(format!(
-                "is said to be prepared by `{id}`, which it does not merely wait for"
-            ));
+            return Err(OrderFault::Prepared(own(), id.clone()));
         }
         before.insert(&step.id, &step.after);
         if !seen.insert(&step.id) {
-            return Err(format!("the id `{}` occurs twice", step.id));
+            return Err(OrderFault::Twice(own()));
         }
     }
     Ok(())

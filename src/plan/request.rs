@@ -93,22 +93,22 @@ impl From<ChangedFrom> for String {
     }
 }
 
-impl TryFrom<String> for ChangedFrom {
-    type Error = String;
+/// This text names no source of changed files.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is no source of changed files", vplan_base::word::visible(.0))]
+pub struct UnknownSource(String);
 
-    fn try_from(text: String) -> Result<Self, String> {
+impl TryFrom<String> for ChangedFrom {
+    type Error = UnknownSource;
+
+    fn try_from(text: String) -> Result<Self, UnknownSource> {
         Ok(match text.as_str() {
             "work-tree" => ChangedFrom::WorkTree,
             "staged" => ChangedFrom::Staged,
             "all" => ChangedFrom::All,
             other => match other.strip_prefix("base:") {
                 Some(revision) if !revision.is_empty() => ChangedFrom::Base(revision.to_owned()),
-                _ => {
-                    return Err(format!(
-                        "`{}` is no source of changed files",
-                        vplan_base::word::visible(&text)
-                    ));
-                }
+                _ => return Err(UnknownSource(text)),
             },
         })
     }

@@ -30,10 +30,21 @@ pub struct Shard {
     pub index: u32,
 }
 
-impl std::str::FromStr for Shard {
-    type Err = String;
+/// The reason why a text names no shard.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShardError {
+    /// The number of the share is too large.
+    #[error("there is no shard {0} of {1}")]
+    Beyond(u32, u32),
+    /// It has another form.
+    #[error("expected I/N, both from 1 to {MOST}, such as `2/3`")]
+    Unreadable,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl std::str::FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
         let number = |part: &str| {
             let plain = part.bytes().all(|b| b.is_ascii_digit()) && !part.starts_with('0');
             part.parse::<u32>().ok().filter(|n| plain && *n <= MOST)
@@ -41,10 +52,8 @@ impl std::str::FromStr for Shard {
         let parts = text.split_once('/');
         match parts.and_then(|(index, count)| Some((number(index)?, number(count)?))) {
             Some((index, count)) if index <= count => Ok(Self { count, index }),
-            Some((index, count)) => Err(format!("there is no shard {index} of {count}")),
-            None => Err(format!(
-                "expected I/N, both from 1 to {MOST}, such as `2/3`"
-            )),
+            Some((index, count)) => Err(ShardError::Beyond(index, count)),
+            None => Err(ShardError::Unreadable),
         }
     }
 }

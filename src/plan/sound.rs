@@ -60,8 +60,8 @@ pub fn sound(plan: &Plan) -> Result<(), Unfit> {
         }
     }
     let whole = |field, message: String| unfit(None, field, message);
-    if let Err(message) = check_order(plan) {
-        return whole("steps", visible(&message));
+    if let Err(fault) = check_order(plan) {
+        return whole("steps", visible(fault.to_string()));
     }
     if plan.version == FIRST && plan.steps.iter().any(|s| !s.prepared_by.is_empty()) {
         let message = "a plan of version 1 has no `preparedBy`";
@@ -186,9 +186,7 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
             }
         }
     }
-    if let Err(why) = services_are_sound(step) {
-        return Err(("with", why));
-    }
+    services_are_sound(step)?;
     if step.on.is_some() && !step.starts_command() {
         return wrong("on", "only a command is executed on a machine");
     }
@@ -206,12 +204,13 @@ fn step_is_sound(step: &Step) -> Result<(), Wrong> {
 }
 
 /// Checks the services of a step, and its placeholders for them.
-fn services_are_sound(step: &Step) -> Result<(), String> {
+fn services_are_sound(step: &Step) -> Result<(), Wrong> {
+    let wrong = |why: String| Err(("with", why));
     if !step.with.is_empty() && step.argv.is_none() {
-        return Err("only a command runs beside services".to_owned());
+        return wrong("only a command runs beside services".to_owned());
     }
     if !step.with.is_sorted_by(|a, b| a.name < b.name) {
-        return Err("its services are not in the order of their names, each once".to_owned());
+        return wrong("its services are not in the order of their names, each once".to_owned());
     }
     for service in &step.with {
         let words = || service.argv.iter().chain(service.env.values());
@@ -222,10 +221,10 @@ fn services_are_sound(step: &Step) -> Result<(), String> {
             || !service.env.keys().all(|name| is_env_name(name))
             || !is_time(service.timeout_ms)
         {
-            return Err(format!("the service `{name}` is none that can be started"));
+            return wrong(format!("the service `{name}` is none that can be started"));
         }
         if service.command != to_text(&Default::default(), &service.argv) {
-            return Err(format!(
+            return wrong(format!(
                 "`command` of the service `{name}` says something else than its `argv`"
             ));
         }
@@ -234,7 +233,7 @@ fn services_are_sound(step: &Step) -> Result<(), String> {
             service_holes(&text).any(|hole| hole.service.is_some())
         };
         if service.texts().any(foreign) {
-            return Err(format!("the service `{name}` has a hole of another one"));
+            return wrong(format!("the service `{name}` has a hole of another one"));
         }
     }
     Ok(())

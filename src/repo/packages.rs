@@ -1,6 +1,7 @@
 //! Reads the packages of workspaces, in the work tree or in a commit.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use vplan_base::path::RepoPath;
 use vplan_base::unit::show_size;
@@ -35,10 +36,12 @@ impl<'a> Manifests<'a> {
     }
 
     pub(crate) fn read(&self, query: &WorkspaceQuery) -> Result<Workspace, WorkspaceFault> {
-        let beneath = Beneath::open(self.root).map_err(|e| e.to_string());
+        let beneath = Beneath::open(self.root);
         let text = |path: &RepoPath| {
-            let read = beneath.as_ref().map_err(Clone::clone)?.read(path, LARGEST);
-            decoded(read.map_err(|e| e.to_string())?)
+            let beneath = beneath
+                .as_ref()
+                .map_err(|e| io::Error::other(e.to_string()))?;
+            decoded(beneath.read(path, LARGEST).map_err(io::Error::other)?)
         };
         let files = Files {
             paths: &self.paths,
@@ -61,8 +64,8 @@ pub(crate) fn in_commit(
     paths.retain(|path| Manifest::is_read(path.name()));
     let contents: BTreeMap<RepoPath, Vec<u8>> = git.contents_at(commit, &paths).map_err(failed)?;
     let text = |path: &RepoPath| {
-        let content = contents.get(path).ok_or("it is no regular file")?;
-        decoded(content.clone())
+        let content = contents.get(path).cloned();
+        decoded(content.ok_or_else(|| io::Error::other("it is no regular file"))?)
     };
     let files = Files {
         paths: &paths,
@@ -71,9 +74,10 @@ pub(crate) fn in_commit(
     workspace::read(query, files)
 }
 
-fn decoded(content: Vec<u8>) -> Result<String, String> {
+fn decoded(content: Vec<u8>) -> io::Result<String> {
     if content.len() as u64 > LARGEST {
-        return Err(format!("it is larger than {}", show_size(LARGEST)));
+        let why = format!("it is larger than {}", show_size(LARGEST));
+        return Err(io::Error::other(why));
     }
-    String::from_utf8(content).map_err(|_| "it is not UTF-8".to_owned())
+    String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8"))
 }

@@ -82,7 +82,7 @@ pub struct ResetArgs {
     pub all: bool,
 }
 
-fn changed(text: &str) -> Result<Change, String> {
+fn changed(text: &str) -> Result<Change, &'static str> {
     match text {
         "auto" => Ok(Change::Auto),
         "none" => Ok(Change::Files(0)),
@@ -90,7 +90,7 @@ fn changed(text: &str) -> Result<Change, String> {
             // More files than can be counted are still some.
             Ok(Change::Files(text.parse().unwrap_or(u64::MAX)))
         }
-        _ => Err("it is `auto`, `none`, or a number of files".to_owned()),
+        _ => Err("it is `auto`, `none`, or a number of files"),
     }
 }
 

@@ -87,7 +87,7 @@ fn parse_status(status: &str, of_check: bool) -> Result<&'static str, Failure> {
 }
 
 /// Reads a date, or a date and a time of day, as the beginning of an RFC 3339 time in UTC.
-fn time(text: &str) -> Result<String, String> {
+fn time(text: &str) -> Result<String, &'static str> {
     let plain = text.strip_suffix('Z').unwrap_or(text).replacen(' ', "T", 1);
     let shape = plain.replace(|c: char| c.is_ascii_digit(), "0");
     let is_shape =
@@ -103,7 +103,9 @@ fn time(text: &str) -> Result<String, String> {
     if is_shape && is_time && within(17..19, 60, 0) {
         Ok(plain)
     } else {
-        Err("expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`".to_owned())
+        Err(
+            "expected a date such as `2026-01-02`, or a date and a time such as `2026-01-02T03:04:05Z`",
+        )
     }
 }
 

@@ -11,10 +11,8 @@ fn read_in(asked: &str, tree: &[(&str, &str)]) -> Result<Workspace, WorkspaceFau
     let texts: BTreeMap<RepoPath, &str> = tree.iter().map(|(p, text)| (path(p), *text)).collect();
     let paths: Vec<RepoPath> = texts.keys().cloned().collect();
     let text = |path: &RepoPath| {
-        let text = texts
-            .get(path)
-            .ok_or_else(|| "it is not there".to_owned())?;
-        Ok((*text).to_owned())
+        let text = texts.get(path).map(|text| (*text).to_owned());
+        text.ok_or_else(|| io::Error::other("it is not there"))
     };
     let query = WorkspaceQuery::parse(&RepoPath::root(), asked).unwrap();
     let files = Files {

@@ -12,18 +12,17 @@ pub struct Accept {
 }
 
 impl std::str::FromStr for Accept {
-    type Err = String;
+    type Err = AcceptError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected NAME=sha256:…, as `vplan diff` prints it".to_owned();
-        let (name, digest) = text.rsplit_once('=').ok_or_else(wrong)?;
+    fn from_str(text: &str) -> Result<Self, AcceptError> {
+        let (name, digest) = text.rsplit_once('=').ok_or(AcceptError::Unreadable)?;
         let words = digest
             .parse()
-            .map_err(|_| format!("`{}` is no digest: {}", visible(digest), wrong()))?;
+            .map_err(|_| AcceptError::NoDigest(digest.to_owned()))?;
         let name = name.to_owned();
         (!name.is_empty())
             .then_some(Self { name, words })
-            .ok_or_else(wrong)
+            .ok_or(AcceptError::Unreadable)
     }
 }
 
@@ -36,6 +35,12 @@ impl std::fmt::Display for Accept {
 /// Why something cannot be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AcceptError {
+    /// A text of another form.
+    #[error("expected NAME=sha256:…, as `vplan diff` prints it")]
+    Unreadable,
+    /// A name without a digest.
+    #[error("`{}` is no digest: {}", visible(.0), Self::Unreadable)]
+    NoDigest(String),
     /// The words are others.
     #[error("`{}` is now {now}, accepted is {accepted}: look at it again", visible(.name.as_bytes()))]
     Other {

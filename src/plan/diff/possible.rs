@@ -61,8 +61,8 @@ pub struct Possible<'a> {
     contract: &'a Contract,
     units: Units<'a>,
     prepared: Prepared<'a>,
-    /// Of each check, the places that a change can make apply, or why there is none.
-    places: Dense<CheckIndex, Result<Vec<Place>, String>>,
+    /// Of each check, the places that a change can make apply, and if there is none, why.
+    places: Dense<CheckIndex, (Vec<Place>, String)>,
     within: &'a Selection,
     tracked: &'a [RepoPath],
 }
@@ -94,29 +94,33 @@ impl<'a> Possible<'a> {
     ) -> Result<Self, PlanError> {
         let role = known_role(contract, request)?;
         let (tiers, _) = reach(&[], &Dense::default(), request);
-        let tier = |check: &Check| match check.tier {
-            tier if tiers.iter().any(|reached| reached.tier == tier) => Ok(0),
-            1 => Ok(1),
-            tier => Err(format!("tier {tier} is not reached")),
-        };
         let decide = |check: &Check| {
             if !contract.lets_through(role, &check.tags) {
-                return Err(format!("role {} does not run it", visible(role)));
+                return (
+                    Vec::new(),
+                    format!("role {} does not run it", visible(role)),
+                );
             }
-            let tier = tier(check)?;
+            let tier = match check.tier {
+                tier if tiers.iter().any(|reached| reached.tier == tier) => 0,
+                1 => 1,
+                tier => return (Vec::new(), format!("tier {tier} is not reached")),
+            };
             let mut places = Vec::new();
             let mut closed = String::from("nothing uses it");
             for placement in &check.placements {
                 match open_conditions(contract, placement, role, facts) {
                     Ok(conditions) => places.push((tier, conditions)),
-                    Err(reason) => closed = reason,
+                    Err(unmet) => {
+                        let but = match contract.conditions[unmet].test {
+                            Test::Role(_) => format!("the role is {}", visible(role)),
+                            _ => "it does not hold today".to_owned(),
+                        };
+                        closed = format!("{}: {but}", cited(contract, unmet));
+                    }
                 }
             }
-            if places.is_empty() {
-                Err(closed)
-            } else {
-                Ok(places)
-            }
+            (places, closed)
         };
         Ok(Self {
             contract,
@@ -198,11 +202,10 @@ impl<'a> Possible<'a> {
             Own::Yes(_) | Own::No => None,
         });
         let Some((at, index, paths)) = by else {
-            let closed = all
-                .first()
-                .and_then(|index| self.places[*index].as_ref().err());
+            let first = all.first().map(|index| &self.places[*index]);
             let unmet = || "no change inside of the globs meets its conditions".to_owned();
-            let reason = Some(closed.cloned().unwrap_or_else(unmet));
+            let closed = first.filter(|(places, _)| places.is_empty());
+            let reason = Some(closed.map_or_else(unmet, |(_, why)| why.clone()));
             return match open {
                 Some(why) => found(Vec::new(), None, Some(why), When::Possible),
                 None => found(Vec::new(), reason, None, When::Never),
@@ -281,7 +284,7 @@ impl<'a> Possible<'a> {
 
     /// Returns the places of a check that a change can make apply.
     fn open(&self, index: CheckIndex) -> &[Place] {
-        self.places[index].as_deref().unwrap_or_default()
+        &self.places[index].0
     }
 
     /// Returns the checks that bring one of these into a plan, directly or not.
@@ -333,14 +336,16 @@ impl<'a> Possible<'a> {
     }
 }
 
-/// Returns the conditions of a placement that depend on the changed files; the reason why it cannot
-/// apply, where another one does not hold.
+/// Returns the conditions of a placement that depend on the changed files.
+///
+/// # Errors
+/// Another condition that does not hold, so that it cannot apply.
 fn open_conditions(
     contract: &Contract,
     placement: &Placement,
     role: &str,
     facts: &Facts,
-) -> Result<Vec<ConditionIndex>, String> {
+) -> Result<Vec<ConditionIndex>, ConditionIndex> {
     let nothing = ChangeSet::default();
     let mut left = Vec::new();
     for index in &placement.conditions {
@@ -348,11 +353,7 @@ fn open_conditions(
         if test.selection().is_some() {
             left.push(*index);
         } else if holds(test, role, &nothing, facts, &Selected::default()) == Some(false) {
-            let but = match test {
-                Test::Role(_) => format!("the role is {}", visible(role)),
-                _ => "it does not hold today".to_owned(),
-            };
-            return Err(format!("{}: {but}", cited(contract, *index)));
+            return Err(*index);
         }
     }
     Ok(left)

@@ -81,13 +81,14 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let source = Source::new("fuzz.vplan", &text);
     let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
-    let written = match reformat(&source, SourceId(0), &Caps::default())? {
-        Formatted::Invalid(_) if diagnostics.has_errors() => return Ok(()),
-        // The layout is longer than what was written by indentation and escapes only.
-        Formatted::TooLarge(_) if text.len() > 2_000 => return Ok(()),
-        Formatted::Text(written) if !diagnostics.has_errors() => written,
-        other => return Err(format!("{other:?}")),
-    };
+    let written =
+        match reformat(&source, SourceId(0), &Caps::default()).map_err(|e| e.to_string())? {
+            Formatted::Invalid(_) if diagnostics.has_errors() => return Ok(()),
+            // The layout is longer than what was written by indentation and escapes only.
+            Formatted::TooLarge(_) if text.len() > 2_000 => return Ok(()),
+            Formatted::Text(written) if !diagnostics.has_errors() => written,
+            other => return Err(format!("{other:?}")),
+        };
     let fail = |why: &str| Err(format!("{why}\n{written}"));
     let again = Source::new("again.vplan", &written);
     let (read, diagnostics) = parse(&again, SourceId(0), &Caps::default());
@@ -97,7 +98,9 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
     if format(&read) != format(&ast) {
         return fail("what was written says something else");
     }
-    if reformat(&again, SourceId(0), &Caps::default())? != Formatted::Text(written.clone()) {
+    if reformat(&again, SourceId(0), &Caps::default()).map_err(|e| e.to_string())?
+        != Formatted::Text(written.clone())
+    {
         return fail("twice is not once");
     }
     if written

@@ -21,7 +21,7 @@ pub struct AcceptArgs {
     pub contract: PathBuf,
 }
 
-fn written(text: &str) -> Result<PathBuf, String> {
+fn written(text: &str) -> Result<PathBuf, &'static str> {
     digest(text).map(|digest| PathBuf::from(digest.to_string()))
 }
 
