@@ -393,13 +393,11 @@ pub fn derive(glob: &str, choices: &[u8]) -> Option<RepoPath> {
 /// Both texts hold one thing a line: items of one list, with a `!` before those that exclude;
 /// paths. The same items are also given to the index one by one, so that each is distinguished.
 ///
-/// # Errors
+/// # Panics
 /// The first difference. Also a parse error that points outside the glob, or whose help is not a
 /// glob.
-pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
-    let Ok(globs) = std::str::from_utf8(globs) else {
-        return Ok(());
-    };
+pub fn oracle(globs: &[u8], paths: &[u8]) {
+    let globs = std::str::from_utf8(globs).unwrap_or_default();
     let mut items = Vec::new();
     for line in globs.split('\n').take(64) {
         let text = line.strip_prefix('!').unwrap_or(line);
@@ -408,7 +406,7 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
                 not: text != line,
                 what: ItemContent::Glob(glob),
             }),
-            Err(error) => sound(text, &error)?,
+            Err(error) => sound(text, &error),
         }
     }
     let paths = paths.split(|b| *b == b'\n').take(256);
@@ -417,10 +415,7 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
     for glob in globs_of([&whole]) {
         for path in &paths {
             let (got, want) = (glob.matches(path), reference(glob.text(), path.as_bytes()));
-            if got != want {
-                let glob = glob.text();
-                return Err(format!("`{glob}` on `{path}`: {got}, should be {want}"));
-            }
+            assert_eq!(got, want, "`{}` on `{path}`", glob.text());
         }
     }
     let alone = |item: &Item| Selection {
@@ -428,43 +423,34 @@ pub fn oracle(globs: &[u8], paths: &[u8]) -> Result<(), String> {
     };
     let mut selections: Vec<Selection> = whole.items.iter().map(alone).collect();
     selections.push(whole);
-    agree(&selections, &change_set(paths))
+    agree(&selections, &change_set(paths));
 }
 
 /// Whether a parse error is one: inside the text, on one line, and its help is a glob if it names
 /// one.
 ///
-/// # Errors
+/// # Panics
 /// The violated rule.
-pub fn sound(text: &str, error: &vplan_base::glob::GlobError) -> Result<(), String> {
-    if text.get(error.span.start..error.span.end).is_none() {
-        return Err(format!("`{text}`: the span {:?} is not in it", error.span));
-    }
-    if error.message.contains('\n') || error.message.ends_with('.') || error.message.is_empty() {
-        return Err(format!("`{text}`: bad message {:?}", error.message));
-    }
+pub fn sound(text: &str, error: &vplan_base::glob::GlobError) {
+    let is_inside = text.get(error.span.start..error.span.end).is_some();
+    let message = &error.message;
+    let is_line = !message.contains('\n') && !message.ends_with('.') && !message.is_empty();
+    assert!(is_inside && is_line, "`{text}`: {error:?}");
     let proposal = error.help.as_deref();
     let proposal = proposal.and_then(|h| h.strip_prefix("write `")?.strip_suffix('`'));
-    match proposal.map(Glob::parse) {
-        // Text that cannot be shown unchanged is shown escaped, and then is not meant to be copied.
-        Some(Err(_)) if !text.contains(vplan_base::word::is_unsafe_to_show) => {
-            let help = &error.help;
-            Err(format!("`{text}`: the help is no glob either: {help:?}"))
-        }
-        _ => Ok(()),
-    }
+    let is_glob = proposal.is_none_or(|proposal| Glob::parse(proposal).is_ok());
+    // Text that cannot be shown unchanged is shown escaped, and then is not meant to be copied.
+    let is_escaped = text.contains(vplan_base::word::is_unsafe_to_show);
+    assert!(is_glob || is_escaped, "`{text}`: no glob: {:?}", error.help);
 }
 
 /// Compares [`match_all`] with a loop over the selections and the files.
 ///
-/// # Errors
+/// # Panics
 /// The first selection on which they differ.
-pub fn agree(selections: &[Selection], changes: &ChangeSet) -> Result<(), String> {
+pub fn agree(selections: &[Selection], changes: &ChangeSet) {
     let got = match_all(&selections.iter().collect::<Vec<_>>(), changes);
-    let (answers, asked) = (got.len(), selections.len());
-    if answers != asked {
-        return Err(format!("{answers} answers for {asked} selections"));
-    }
+    assert_eq!(got.len(), selections.len());
     for (selection, got) in selections.iter().zip(got) {
         let excluded = |path: &RepoPath| selection.items.iter().any(|i| i.not && i.selects(path));
         let is_hit =
@@ -475,13 +461,8 @@ pub fn agree(selections: &[Selection], changes: &ChangeSet) -> Result<(), String
             all: hits(changes, |path| selection.selects(path)),
             items: items.collect(),
         };
-        if got != want {
-            return Err(format!(
-                "{selection:?}\non {changes:?}:\n{got:?}, should be\n{want:?}"
-            ));
-        }
+        assert_eq!(got, want, "{selection:?}\non {changes:?}");
     }
-    Ok(())
 }
 
 fn hits(changes: &ChangeSet, selects: impl Fn(&RepoPath) -> bool) -> Hits {

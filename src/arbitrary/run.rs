@@ -257,7 +257,7 @@ pub fn play(
     case: &Case,
     incidents: &Incidents,
     choose: &mut dyn FnMut(usize) -> usize,
-) -> Result<Played, String> {
+) -> Result<Played, Box<dyn std::error::Error>> {
     play_in_places(case, incidents, None, choose)
 }
 
@@ -271,7 +271,7 @@ pub fn play_in_places(
     incidents: &Incidents,
     elsewhere: Option<Elsewhere>,
     choose: &mut dyn FnMut(usize) -> usize,
-) -> Result<Played, String> {
+) -> Result<Played, Box<dyn std::error::Error>> {
     let beginning = Beginning {
         elsewhere,
         ..Beginning::default()
@@ -318,7 +318,7 @@ pub fn play_in_places(
                         }
                     }
                     if processes.insert(step, process).is_some() {
-                        return Err("a step that runs is started".to_owned());
+                        return Err("a step that runs is started".into());
                     }
                 }
                 Action::Terminate { step, timed_out } => {
@@ -404,7 +404,7 @@ pub fn play_in_places(
         untold = true;
         actions = state.handle(event);
     }
-    Err(format!("it never ends: {trace:?}"))
+    Err(format!("it never ends: {trace:?}").into())
 }
 
 /// A chooser that follows a list of numbers, again and again.

@@ -186,7 +186,7 @@ pub fn in_view(engine: &Engine<'_>, records: Option<&Path>, failure: Failure) ->
         match view::attempt(&site.root, &state, &kept) {
             Ok(()) => Ok(no_view(&ViewError::refused(AGAIN, view::start()))),
             Err(refused) => {
-                tracing::debug!(refused, "no overlay");
+                tracing::debug!(%refused, "no overlay");
                 checked_out(engine, &site, &state)
             }
         }

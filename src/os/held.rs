@@ -88,16 +88,14 @@ impl HeldFiles {
     ///
     /// # Errors
     /// It cannot; the reason, for people.
-    pub fn attempt(&self) -> Result<(), String> {
-        let words = own_program::program().and_then(|own| self.words(&own));
-        let [own, words @ ..] = words.map_err(|error| error.to_string())?;
-        let tried = Command::new(own).args(words).arg("--version").output();
-        let tried = tried.map_err(|error| error.to_string())?;
+    pub fn attempt(&self) -> io::Result<()> {
+        let [own, words @ ..] = self.words(&own_program::program()?)?;
+        let tried = Command::new(own).args(words).arg("--version").output()?;
         if tried.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&tried.stderr);
-        Err(said.trim().trim_start_matches("vplan: ").to_owned())
+        Err(io::Error::other(said.trim().trim_start_matches("vplan: ")))
     }
 
     /// Restricts this process, which must have one thread, and checks that the restrictions hold.

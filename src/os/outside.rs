@@ -25,6 +25,17 @@ pub struct Outside {
     known: Mutex<SeenPlaces>,
 }
 
+/// The reason why a value of `reads` names no place that a step may read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadsError {
+    #[error("`reads \"{}\"` needs HOME", visible(.0))]
+    Homeless(String),
+    #[error("`reads \"{}\"` holds all of HOME: name what is in it", visible(.0))]
+    Home(String),
+    #[error("`reads \"{}\"` is for what is outside of the repository: name what is in it with `inputs`", visible(.0))]
+    Repository(String),
+}
+
 /// Cached places. They are valid while no step runs that may change them.
 #[derive(Debug, Default)]
 struct SeenPlaces {
@@ -105,13 +116,13 @@ impl Outside {
     /// and a program given by path, are resolved anew each time.
     ///
     /// # Errors
-    /// A value of `reads` is in the repository, or around it. For people.
+    /// A value of `reads` is in the repository, or around it.
     pub fn places(
         &self,
         root: &Root,
         search: &SearchPath,
         request: &OutsideRequest<'_>,
-    ) -> Result<Arc<Places>, String> {
+    ) -> Result<Arc<Places>, ReadsError> {
         let word = request.program.map_or(&b""[..], Word::as_bytes);
         let folders = search.folders().iter();
         let (inside, elsewhere): (Vec<&PathBuf>, Vec<&PathBuf>) =
@@ -142,8 +153,8 @@ impl Outside {
         &self,
         ways: &mut Ways,
         sought: Sought,
-        look: impl FnOnce(&mut Ways) -> Result<Arc<Places>, String>,
-    ) -> Result<Arc<Places>, String> {
+        look: impl FnOnce(&mut Ways) -> Result<Arc<Places>, ReadsError>,
+    ) -> Result<Arc<Places>, ReadsError> {
         let since = {
             let known = locked(&self.known);
             if let Some(places) = known.places.get(&sought) {
@@ -167,7 +178,7 @@ impl Outside {
         ways: &mut Ways,
         folders: &[&PathBuf],
         reads: &[String],
-    ) -> Result<Places, String> {
+    ) -> Result<Places, ReadsError> {
         let mut places = Places::default();
         for usual in toolchains() {
             if let Some(place) = ways.real(Path::new(usual)) {
@@ -289,11 +300,11 @@ impl Outside {
     /// Returns the path that `reads` names.
     ///
     /// # Errors
-    /// The place is in HOME, which is unknown. For people.
-    pub fn path_of(&self, named: &str) -> Result<PathBuf, String> {
+    /// The place is in HOME, which is unknown.
+    pub fn path_of(&self, named: &str) -> Result<PathBuf, ReadsError> {
         match (named.strip_prefix('~'), &self.home) {
             (Some(below), Some(home)) => Ok(home.join(below.trim_start_matches('/'))),
-            (Some(_), None) => Err(format!("`reads \"{}\"` needs HOME", visible(named))),
+            (Some(_), None) => Err(ReadsError::Homeless(named.to_owned())),
             (None, _) => Ok(PathBuf::from(named)),
         }
     }
@@ -301,20 +312,19 @@ impl Outside {
     /// Resolves a value of `reads`, links followed; `None` if it does not exist.
     ///
     /// # Errors
-    /// It is in the repository, or the repository in it. For people.
-    pub fn named(&self, named: &str) -> Result<Option<PathBuf>, String> {
+    /// It is in the repository, or the repository in it.
+    pub fn named(&self, named: &str) -> Result<Option<PathBuf>, ReadsError> {
         let Ok(path) = self.path_of(named)?.canonicalize() else {
             return Ok(None);
         };
         let home = self.home.as_ref();
-        let why = if home.is_some_and(|home| home.starts_with(&path)) {
-            "holds all of HOME: name what is in it"
+        if home.is_some_and(|home| home.starts_with(&path)) {
+            Err(ReadsError::Home(named.to_owned()))
         } else if path.starts_with(&self.root) || self.root.starts_with(&path) {
-            "is for what is outside of the repository: name what is in it with `inputs`"
+            Err(ReadsError::Repository(named.to_owned()))
         } else {
-            return Ok(Some(path));
-        };
-        Err(format!("`reads \"{}\"` {why}", visible(named)))
+            Ok(Some(path))
+        }
     }
 }
 

@@ -87,13 +87,13 @@ pub fn is_asked(arguments: &mut Vec<OsString>) -> bool {
 ///
 /// # Errors
 /// The reason why it is not supported.
-pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> Result<(), String> {
+pub fn attempt(root: &Path, state: &Path, kept: &[PathBuf]) -> io::Result<()> {
     let mut words: Vec<OsString> = vec![TRY.into(), root.into(), state.into()];
     words.extend(kept.iter().map(OsString::from));
-    match own_program::run(&words, LIMIT) {
-        Ok(tried) if tried.exit == Some(0) => Ok(()),
-        Ok(tried) => Err(visible(tried.stderr.trim_ascii())),
-        Err(error) => Err(error.to_string()),
+    let tried = own_program::run(&words, LIMIT)?;
+    match tried.exit {
+        Some(0) => Ok(()),
+        _ => Err(io::Error::other(visible(tried.stderr.trim_ascii()))),
     }
 }
 

@@ -1,17 +1,16 @@
 //! Determines what a step with declared reads may read: files of the repository, toolchains, and
 //! the values of `reads`.
 
+use crate::sandbox::SandboxError;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, ResolveFlags, fstat, statat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vplan_base::glob::Selection;
 use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
 use vplan_os::outside::entries;
 use vplan_os::process::confine::Confine;
 use vplan_os::process::program::Root;
@@ -23,7 +22,7 @@ use vplan_reuse::key::depends_on;
 /// Maximum number of rules for single files without a note.
 pub(crate) const MANY_RULES: usize = 1_000;
 /// Maximum number of rules for single files.
-const MOST_RULES: usize = 10_000;
+pub(crate) const MOST_RULES: usize = 10_000;
 /// Maximum number of cached names in folders.
 const MOST_LISTED: usize = 200_000;
 
@@ -51,7 +50,7 @@ pub(super) fn in_repository(
     root: &Root,
     listings: &Listings,
     step: &Step,
-) -> Result<Vec<ReadRule>, String> {
+) -> Result<Vec<ReadRule>, SandboxError> {
     let mut wanted = depends_on(step);
     // Paths that a step excludes from its writes must not be read either.
     wanted.extend(step.may_change());
@@ -68,7 +67,7 @@ pub(super) fn for_sealed(
     listings: &Listings,
     step: &Step,
     private: &Private<'_>,
-) -> Result<Vec<ReadRule>, String> {
+) -> Result<Vec<ReadRule>, SandboxError> {
     walk(root, listings, &depends_on(step), Some(private))
 }
 
@@ -77,7 +76,7 @@ fn walk(
     listings: &Listings,
     wanted: &[Selection],
     private: Option<&Private<'_>>,
-) -> Result<Vec<ReadRule>, String> {
+) -> Result<Vec<ReadRule>, SandboxError> {
     let walk = Walk {
         root,
         listings,
@@ -87,9 +86,7 @@ fn walk(
     let rules = walk.folder(&RepoPath::root(), false)?.rules;
     let files = single_files(&rules);
     if files > MOST_RULES {
-        return Err(format!(
-            "{files} single files are selected for it to read, more than {MOST_RULES}: write a glob for whole folders (`src/**`)"
-        ));
+        return Err(SandboxError::ManyRules(files));
     }
     Ok(rules)
 }
@@ -116,12 +113,12 @@ struct Below {
 impl Walk<'_> {
     /// Walks a folder. `all`: whether everything below it is selected. It skips the same paths as
     /// the cache key.
-    fn folder(&self, folder: &RepoPath, all: bool) -> Result<Below, String> {
+    fn folder(&self, folder: &RepoPath, all: bool) -> Result<Below, SandboxError> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
         let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
         let (mut rules, mut is_whole) = (Vec::new(), all && !is_own);
         let listed = self.listings.of(self.root, folder);
-        let listed = listed.map_err(|error| format!("`{folder}` cannot be listed: {error}"))?;
+        let listed = listed.map_err(|error| SandboxError::Unlisted(folder.clone(), error))?;
         for (name, kind) in &*listed {
             if name == b".git" || (folder.is_root() && name == b".vplan") {
                 is_whole = false;
@@ -221,8 +218,12 @@ impl Listings {
 ///
 /// # Errors
 /// A path is no longer of the same kind, or the system fails. For people.
-pub(super) fn let_read(confine: &Confine, root: &Root, rules: &[ReadRule]) -> Result<(), String> {
-    confine.let_list(root).map_err(|error| error.to_string())?;
+pub(super) fn let_read(
+    confine: &Confine,
+    root: &Root,
+    rules: &[ReadRule],
+) -> Result<(), SandboxError> {
+    confine.let_list(root)?;
     for ReadRule { path, is_folder } in rules {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -233,7 +234,7 @@ pub(super) fn let_read(confine: &Confine, root: &Root, rules: &[ReadRule]) -> Re
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
-        .map_err(|error| format!("`{path}` cannot be opened for it: {error}"))?;
+        .map_err(|error| SandboxError::Unopened(path.to_os(), error))?;
     }
     Ok(())
 }
@@ -252,16 +253,13 @@ fn allow(confine: &Confine, place: &OwnedFd, is_folder: Option<bool>) -> io::Res
 ///
 /// # Errors
 /// The system fails. For people.
-pub(super) fn let_read_outside(confine: &Confine, path: &Path) -> Result<(), String> {
+pub(super) fn let_read_outside(confine: &Confine, path: &Path) -> Result<(), SandboxError> {
     let opened = match open(CWD, path, OFlags::PATH | OFlags::NOFOLLOW) {
         Ok(place) => allow(confine, &place, None),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     };
-    opened.map_err(|error| {
-        let path = visible(path.as_os_str().as_bytes());
-        format!("`{path}` cannot be opened for it: {error}")
-    })
+    opened.map_err(|error| SandboxError::Unopened(path.to_owned(), error))
 }
 
 #[cfg(test)]

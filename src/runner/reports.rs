@@ -73,6 +73,11 @@ enum Earlier {
     Kept(Stamp, Option<Digest>),
 }
 
+/// There are too many files below this folder to look for reports.
+#[derive(Debug, thiserror::Error)]
+#[error("there are more than {MAX_FILES} files below `{0}`")]
+struct Many(RepoPath);
+
 /// The files at the places of reports, before the step runs.
 #[derive(Debug)]
 pub struct Before {
@@ -81,7 +86,7 @@ pub struct Before {
     aside: Option<Arc<Aside>>,
     /// Its number among those that use `aside`.
     number: u64,
-    seen: Result<BTreeMap<RepoPath, Earlier>, String>,
+    seen: Result<BTreeMap<RepoPath, Earlier>, Many>,
     /// The time of the try's start, in seconds since 1970.
     since: i64,
 }
@@ -268,7 +273,7 @@ fn keep(beneath: &Beneath, path: &RepoPath, stamp: Stamp) -> Earlier {
 }
 
 /// Lists everything that the glob selects, except directories.
-fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, String> {
+fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, Many> {
     let mut found = BTreeMap::new();
     let mut looked_at = 0_usize;
     let mut note = |path: RepoPath| {
@@ -288,10 +293,7 @@ fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, S
         for (name, kind) in beneath.list(&dir) {
             looked_at += 1;
             if looked_at > MAX_FILES {
-                return Err(format!(
-                    "there are more than {MAX_FILES} files below `{}`",
-                    visible(dir.as_bytes())
-                ));
+                return Err(Many(dir));
             }
             let Ok(path) = dir.join(&name) else { continue };
             if kind == FileType::Directory {

@@ -2,10 +2,11 @@
 //! and its temporary folder.
 
 use crate::readable::{
-    Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
-    single_files,
+    Listings, MANY_RULES, MOST_RULES, Private, ReadRule, for_sealed, in_repository, let_read,
+    let_read_outside, single_files,
 };
 use crate::sealed::{Products, exists};
+use SandboxError::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
+use vplan_base::word::{visible, visible_path};
 use vplan_check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 pub use vplan_os::environment::{CONFINED, TEMPORARY};
 use vplan_os::hard_links::linked_elsewhere;
-use vplan_os::outside::Outside;
+use vplan_os::outside::{Outside, ReadsError};
 use vplan_os::process::confine::{Confine, SEALING, Writable, devices};
 pub use vplan_os::process::guarantees::lacking;
 use vplan_os::process::program::{Root, SearchPath};
@@ -38,6 +39,57 @@ pub struct Sandbox {
     /// The devices that every step may write to, likewise.
     devices: OnceLock<Vec<Writable>>,
     listings: Listings,
+}
+
+/// The reason why a step cannot be confined, or its products not be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("what confines it cannot be made: {0}")]
+    Unmade(io::Error),
+    #[error("there is no temporary folder for it: {0}")]
+    NoTemporary(String),
+    #[error("its temporary folder cannot be opened: {0}")]
+    TemporaryUnopened(io::Error),
+    #[error("its temporary folder would be in what it reads: set TMPDIR to another one")]
+    TemporaryRead,
+    #[error("`env {0}` names another temporary folder than the one that it gets")]
+    TemporaryNamed(&'static str),
+    #[error("the files that it may change cannot be listed: {0}")]
+    LinksUnlisted(io::Error),
+    #[error("`{}` has {names} names, and not all of them lie in what it may change: remove the file, or allow the folder of the others with `--sandbox-store`", visible_path(.path))]
+    Linked { path: PathBuf, names: u64 },
+    #[error(
+        "it may change `{0}`, and a sealed step changes no file in the root of the repository: name a folder"
+    )]
+    RootFile(RepoPath),
+    #[error("`{}` would let it change `{}`, which no confined step may", visible(.0.text()), .1)]
+    Reserved(Glob, RepoPath),
+    #[error("`{}` leads over the link `{}`", visible(.0.text()), .1)]
+    OverLink(Glob, RepoPath),
+    #[error("`{}` needs the root of the repository to be writable, and with it all that is in it: name a folder", visible(.0.text()))]
+    WholeRoot(Glob),
+    #[error("it would read all of `{}`, and a sealed step has one of its own", visible_path(.0))]
+    PrivatePlace(PathBuf),
+    #[error(
+        "{0} single files are selected for it to read, more than {MOST_RULES}: write a glob for whole folders (`src/**`)"
+    )]
+    ManyRules(usize),
+    #[error("`{0}` cannot be listed: {1}")]
+    Unlisted(RepoPath, io::Error),
+    #[error("`{}` cannot be opened for it: {}", visible_path(.0), .1)]
+    Unopened(PathBuf, io::Error),
+    #[error("`{0}`, which it made, is in what no confined step may change")]
+    ProductReserved(RepoPath),
+    #[error(
+        "`{0}`, which it made, is a link to `{1}`, which leads elsewhere than to a file that it could have made"
+    )]
+    ProductElsewhere(RepoPath, String),
+    #[error("`{0}`, which it made, cannot be copied: {1}")]
+    ProductUncopied(RepoPath, io::Error),
+    #[error(transparent)]
+    Reads(#[from] ReadsError),
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
 /// A remark about a step's confinement: its kind, and one line for people.
@@ -97,20 +149,19 @@ impl Sandbox {
     /// Returns the sandbox of a step; `None` if it requests none.
     ///
     /// # Errors
-    /// `writes` cannot be separated from what must not change; the system fails. For people.
+    /// `writes` cannot be separated from what must not change; the system fails.
     pub(super) fn of_step(
         &self,
         root: &Root,
         search: &SearchPath,
         step: &Step,
-    ) -> Result<Option<StepSandbox>, String> {
+    ) -> Result<Option<StepSandbox>, SandboxError> {
         let asked = step.confinement();
         if asked.is_none() {
             return Ok(None);
         }
         let held = held(asked);
-        let unmade = |error: std::io::Error| format!("what confines it cannot be made: {error}");
-        let mut confine = Confine::new(&held).map_err(unmade)?;
+        let mut confine = Confine::new(&held).map_err(Unmade)?;
         let (mut temporary, mut made, mut products) = (None, None, None);
         if asked.level >= SandboxLevel::Guard {
             let folder = self.folder()?;
@@ -118,15 +169,15 @@ impl Sandbox {
                 .get_or_init(devices)
                 .iter()
                 .try_for_each(|one| confine.let_change(one))
-                .map_err(unmade)?;
+                .map_err(Unmade)?;
             if held.contains(&Guarantee::Absence) {
                 let own = (folder.path(), &mut made);
                 let own = self.products(root, search, step, own)?;
-                own.files.prepare().map_err(unmade)?;
+                own.files.prepare().map_err(Unmade)?;
                 own.files
                     .changed()
                     .try_for_each(|own| confine.let_change(&Writable::open(&own)?))
-                    .map_err(unmade)?;
+                    .map_err(Unmade)?;
                 confine = confine.with_only(own.files.clone());
                 products = Some(own);
             } else {
@@ -134,12 +185,12 @@ impl Sandbox {
                 if held.contains(&Guarantee::DeclaredReads) {
                     self.let_read(&confine, root, search, step)?;
                 }
-                let place = Writable::open(folder.path())
-                    .map_err(|error| format!("its temporary folder cannot be opened: {error}"))?;
+                let place =
+                    Writable::open(folder.path()).map_err(|e| TemporaryUnopened(e.into()))?;
                 confine
                     .let_change(&place)
                     .and_then(|()| confine.let_read(&place.place, place.is_folder))
-                    .map_err(unmade)?;
+                    .map_err(Unmade)?;
             }
             temporary = Some(folder);
         }
@@ -159,15 +210,15 @@ impl Sandbox {
     }
 
     /// Gives a folder for a step alone.
-    fn folder(&self) -> Result<Emptied, String> {
+    fn folder(&self) -> Result<Emptied, SandboxError> {
         let folders = self.temporary.get_or_init(Folders::new).as_ref();
+        let folders = folders.map_err(|error| NoTemporary(error.to_string()))?;
         folders
-            .map_err(ToString::to_string)
-            .and_then(|folders| folders.make().map_err(|error| error.to_string()))
-            .map_err(|error| format!("there is no temporary folder for it: {error}"))
+            .make()
+            .map_err(|error| NoTemporary(error.to_string()))
     }
 
-    fn let_change(&self, confine: &Confine, root: &Root, step: &Step) -> Result<(), String> {
+    fn let_change(&self, confine: &Confine, root: &Root, step: &Step) -> Result<(), SandboxError> {
         let places = self.places(root, step)?;
         let own: Vec<PathBuf> = places
             .keys()
@@ -177,24 +228,20 @@ impl Sandbox {
         // One at a time, since there may be more of them than files can be open.
         for (path, is_file) in places {
             let place = made(root, &path, is_file)?;
-            confine
-                .let_change(&place)
-                .map_err(|error| format!("what confines it cannot be made: {error}"))?;
+            confine.let_change(&place).map_err(Unmade)?;
         }
         Ok(())
     }
 
     /// Makes sure that no file in these places has names elsewhere: writing it would change those.
-    fn without_links(&self, root: &Root, places: &[PathBuf]) -> Result<(), String> {
-        let unknown = |error| format!("the files that it may change cannot be listed: {error}");
-        let found = linked_elsewhere(places, &self.stores).map_err(unknown)?;
+    fn without_links(&self, root: &Root, places: &[PathBuf]) -> Result<(), SandboxError> {
+        let found = linked_elsewhere(places, &self.stores).map_err(LinksUnlisted)?;
         found.map_or(Ok(()), |file| {
             let path = file.path.strip_prefix(root.path()).unwrap_or(&file.path);
-            Err(format!(
-                "`{}` has {} names, and not all of them lie in what it may change: remove the file, or allow the folder of the others with `--sandbox-store`",
-                visible(path.as_os_str().as_bytes()),
-                file.names
-            ))
+            Err(Linked {
+                path: path.to_owned(),
+                names: file.names,
+            })
         })
     }
 
@@ -206,7 +253,7 @@ impl Sandbox {
         search: &SearchPath,
         step: &Step,
         (temporary, into): (&Path, &mut Option<Emptied>),
-    ) -> Result<Products, String> {
+    ) -> Result<Products, SandboxError> {
         let folders = self.folders(root, step)?;
         for folder in &folders {
             made(root, folder, false)?;
@@ -232,19 +279,17 @@ impl Sandbox {
         root: &Root,
         step: &Step,
         folders: &BTreeSet<RepoPath>,
-    ) -> Result<Vec<ReadRule>, String> {
+    ) -> Result<Vec<ReadRule>, SandboxError> {
         let changed = step.may_change();
         let private = Private { folders, changed };
         for_sealed(root, &self.listings, step, &private)
     }
 
     /// Returns the folders that a sealed step changes.
-    fn folders(&self, root: &Root, step: &Step) -> Result<BTreeSet<RepoPath>, String> {
+    fn folders(&self, root: &Root, step: &Step) -> Result<BTreeSet<RepoPath>, SandboxError> {
         let places = self.places(root, step)?;
         if let Some((file, _)) = places.iter().find(|(_, is_file)| **is_file) {
-            return Err(format!(
-                "it may change `{file}`, and a sealed step changes no file in the root of the repository: name a folder"
-            ));
+            return Err(RootFile(file.clone()));
         }
         Ok(places.into_keys().collect())
     }
@@ -255,7 +300,7 @@ impl Sandbox {
         root: &Root,
         search: &SearchPath,
         step: &Step,
-    ) -> Result<(), String> {
+    ) -> Result<(), SandboxError> {
         let_read(confine, root, &in_repository(root, &self.listings, step)?)?;
         let outside = self.outside.places(root, search, &step.outside_request())?;
         let mut places = outside.outermost().iter();
@@ -267,15 +312,13 @@ impl Sandbox {
     ///
     /// # Errors
     /// It cannot.
-    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<Remark>, String> {
+    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<Remark>, SandboxError> {
         let level = step.confinement().level;
         if level < SandboxLevel::Guard {
             return Ok(Vec::new());
         }
         if let Some(name) = TEMPORARY.iter().find(|name| step.env.contains_key(**name)) {
-            return Err(format!(
-                "`env {name}` names another temporary folder than the one that it gets"
-            ));
+            return Err(TemporaryNamed(name));
         }
         self.places(root, step)?;
         if level < SandboxLevel::Files {
@@ -309,19 +352,19 @@ impl Sandbox {
 
     /// Returns the folders below which a step may change everything, and the files that it may change;
     /// those with `true`.
-    fn places(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, String> {
+    fn places(&self, root: &Root, step: &Step) -> Result<BTreeMap<RepoPath, bool>, SandboxError> {
         self.places_of(root, step.written_globs())
     }
 
     /// Returns the places for the globs that a step may change.
     ///
     /// # Errors
-    /// The step could change reserved paths. For people.
+    /// The step could change reserved paths.
     pub(crate) fn places_of<'g>(
         &self,
         root: &Root,
         globs: impl IntoIterator<Item = &'g Glob>,
-    ) -> Result<BTreeMap<RepoPath, bool>, String> {
+    ) -> Result<BTreeMap<RepoPath, bool>, SandboxError> {
         let mut places = BTreeMap::new();
         for glob in globs {
             for (path, is_literal) in glob.anchors() {
@@ -333,15 +376,12 @@ impl Sandbox {
         Ok(places)
     }
 
-    fn is_free(&self, glob: &Glob, place: &RepoPath) -> Result<(), String> {
+    fn is_free(&self, glob: &Glob, place: &RepoPath) -> Result<(), SandboxError> {
         let is_within = |path: &RepoPath, dir: &RepoPath| path == dir || path.below(dir).is_some();
         let mut reserved = self.reserved.iter();
         let hit = reserved.find(|one| is_within(one, place) || is_within(place, one));
         hit.map_or(Ok(()), |reserved| {
-            Err(format!(
-                "`{}` would let it change `{reserved}`, which no confined step may",
-                visible(glob.text().as_bytes())
-            ))
+            Err(Reserved(glob.clone(), reserved.clone()))
         })
     }
 }
@@ -369,8 +409,7 @@ fn place(
     glob: &Glob,
     path: RepoPath,
     is_literal: bool,
-) -> Result<(RepoPath, bool), String> {
-    let name = || visible(glob.text().as_bytes());
+) -> Result<(RepoPath, bool), SandboxError> {
     let found = root.path().join(path.to_os()).symlink_metadata();
     let kind = found.ok().map(|found| found.file_type());
     let (folder, is_file) = match kind {
@@ -383,16 +422,13 @@ fn place(
         }
         Some(kind) if kind.is_dir() => (path, false),
         Some(kind) if kind.is_symlink() => {
-            return Err(format!("`{}` leads over the link `{path}`", name()));
+            return Err(OverLink(glob.clone(), path));
         }
         _ if is_literal => (path.folder(), false),
         _ => (path, false),
     };
     if folder.is_root() {
-        return Err(format!(
-            "`{}` needs the root of the repository to be writable, and with it all that is in it: name a folder",
-            name()
-        ));
+        return Err(WholeRoot(glob.clone()));
     }
     Ok((folder, is_file))
 }

@@ -6,9 +6,9 @@
 //! repository.
 
 use crate::readable::ReadRule;
+use crate::sandbox::SandboxError::{self, *};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use vplan_base::glob::Selection;
@@ -36,7 +36,7 @@ pub(super) fn exists(
     outside: impl Iterator<Item = PathBuf>,
     folders: &BTreeSet<RepoPath>,
     [temporary, made]: [&Path; 2],
-) -> Result<SealedFiles, String> {
+) -> Result<SealedFiles, SandboxError> {
     let mut readable = Vec::new();
     for path in outside {
         let is_own = |own: &&str| path.starts_with(own);
@@ -46,10 +46,7 @@ pub(super) fn exists(
             continue;
         }
         if OWN.iter().any(|own| Path::new(own).starts_with(&path)) {
-            let path = visible(path.as_os_str().as_bytes());
-            return Err(format!(
-                "it would read all of `{path}`, and a sealed step has one of its own"
-            ));
+            return Err(PrivatePlace(path));
         }
         readable.push(path);
     }
@@ -57,9 +54,7 @@ pub(super) fn exists(
     readable.extend(rules.iter().map(|rule| of(&rule.path)));
     let mut own = [temporary, made].into_iter();
     if own.any(|own| readable.iter().any(|path| own.starts_with(path))) {
-        return Err(
-            "its temporary folder would be in what it reads: set TMPDIR to another one".to_owned(),
-        );
+        return Err(TemporaryRead);
     }
     Ok(SealedFiles {
         readable,
@@ -112,7 +107,7 @@ impl Products {
     ///
     /// # Errors
     /// A file cannot be copied to the repository. Others may be copied by then. For people.
-    pub(super) fn copy(&self, root: &Root, ended_well: bool) -> Result<(), String> {
+    pub(super) fn copy(&self, root: &Root, ended_well: bool) -> Result<(), SandboxError> {
         let copied: Vec<&Selection> = [(&self.report, true), (&self.produces, ended_well)]
             .into_iter()
             .filter(|(selection, is_copied)| *is_copied && !selection.items.is_empty())
@@ -132,9 +127,8 @@ impl Products {
         folder: &RepoPath,
         own: &Path,
         copied: &[&Selection],
-    ) -> Result<(), String> {
-        let listed = entries(own).map_err(|e| format!("`{folder}` cannot be listed: {e}"))?;
-        for (name, kind) in listed {
+    ) -> Result<(), SandboxError> {
+        for (name, kind) in entries(own).map_err(|e| Unlisted(folder.clone(), e))? {
             let Ok(path) = folder.join(&name) else {
                 continue;
             };
@@ -148,18 +142,14 @@ impl Products {
                     self.folder(root, &path, &here, copied)?;
                 }
             } else if copied.iter().any(|selection| selection.selects(&path)) {
-                let refused = |why: String| format!("`{path}`, which it made, {why}");
                 if !self.is_free(&path) {
-                    return Err(refused("is in what no confined step may change".to_owned()));
+                    return Err(ProductReserved(path));
                 }
-                let done = if kind.is_symlink() {
-                    self.link(root, &path, &here)
+                if kind.is_symlink() {
+                    self.link(root, &path, &here)?;
                 } else if kind.is_file() {
-                    copy_in(root, &path, &here).map_err(|e| format!("cannot be copied: {e}"))
-                } else {
-                    Ok(())
-                };
-                done.map_err(refused)?;
+                    copy_in(root, &path, &here).map_err(|e| ProductUncopied(path, e))?;
+                }
             }
         }
         Ok(())
@@ -174,17 +164,14 @@ impl Products {
             && !reserved.any(|one| is_within(one, path) || is_within(path, one))
     }
 
-    fn link(&self, root: &Root, path: &RepoPath, own: &Path) -> Result<(), String> {
-        let system = |error: io::Error| format!("cannot be copied: {error}");
+    fn link(&self, root: &Root, path: &RepoPath, own: &Path) -> Result<(), SandboxError> {
+        let system = |error| ProductUncopied(path.clone(), error);
         let target = std::fs::read_link(own).map_err(system)?;
         let target = target.as_os_str().as_bytes();
         if !path.leads_to(target).is_some_and(|to| self.is_free(&to)) {
-            return Err(format!(
-                "is a link to `{}`, which leads elsewhere than to a file that it could have made",
-                visible(target)
-            ));
+            return Err(ProductElsewhere(path.clone(), visible(target)));
         }
-        link_in(root, path, target)
+        link_in(root, path, target).map_err(system)
     }
 }
 
@@ -231,7 +218,7 @@ mod tests {
         assert!(!tree.join("out/bin").exists());
         std::os::unix::fs::symlink("old", tree.join("out/bin")).unwrap();
         let error = products.copy(&root, true).unwrap_err();
-        assert!(error.contains("leads over a link"), "{error}");
+        assert!(error.to_string().contains("leads over a link"), "{error}");
         assert_eq!(std::fs::read_dir(tree.join("out/old")).unwrap().count(), 0);
         std::fs::remove_file(tree.join("out/bin")).unwrap();
         products.copy(&root, true).unwrap();
@@ -250,7 +237,7 @@ mod tests {
         ] {
             std::os::unix::fs::symlink(target, at(name)).unwrap();
             let error = products.copy(&root, true).unwrap_err();
-            assert!(error.contains("leads elsewhere"), "{error}");
+            assert!(error.to_string().contains("leads elsewhere"), "{error}");
             assert!(tree.join("out").join(name).symlink_metadata().is_err());
             std::fs::remove_file(at(name)).unwrap();
         }

@@ -339,7 +339,9 @@ impl<'e> StepExecution<'e> {
         let sandbox = match sandbox.map(|sandbox| sandbox.of_step(root, &environment.search, step))
         {
             Some(Ok(sandbox)) => sandbox,
-            Some(Err(why)) => return Some(AttemptResult::refused(unconfined(&why), None)),
+            Some(Err(why)) => {
+                return Some(AttemptResult::refused(unconfined(&why.to_string()), None));
+            }
             None if step.confinement().is_none() => None,
             // A step never runs with less confinement than requested.
             None => {
@@ -609,7 +611,7 @@ fn watch(
             .products
             .map(|made| made.copy(context.root, again.is_promising));
         let mut looked = look.map(|look| look(&again.secrets)).unwrap_or_default();
-        looked.not_copied = copied.and_then(Result::err);
+        looked.not_copied = copied.and_then(Result::err).map(|why| why.to_string());
         if let Some(behind) = behind {
             behind.look_behind(step);
         }

@@ -115,7 +115,7 @@ mod tests {
             list(&["a/**", "*/0999"]),
             list(&["c"]),
         ];
-        assert_eq!(agree(&selections, &changes), Ok(()));
+        agree(&selections, &changes);
         let each = match_each(&selections[2], &changes);
         let want: Vec<bool> = changes
             .files()
@@ -164,7 +164,7 @@ mod tests {
                 i / 100
             )]));
         }
-        assert_eq!(agree(&selections, &changes), Ok(()));
+        agree(&selections, &changes);
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl Confine {
         let (files, scopes) = ruled(held);
         let rules = (files | scopes != 0).then(|| sys::landlock_rules(files, scopes));
         let user = if has(Guarantee::NetworkLoopback) || has(Guarantee::Absence) {
-            namespace::user_namespace().map_err(io::Error::other)?
+            namespace::user_namespace()?
         } else {
             None
         };

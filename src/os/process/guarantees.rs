@@ -19,7 +19,9 @@ use vplan_check::confine::Guarantee;
 pub fn lacking(one: Guarantee) -> Option<String> {
     static TRIED: Mutex<BTreeMap<Guarantee, Option<String>>> = Mutex::new(BTreeMap::new());
     let mut all = locked(&TRIED);
-    all.entry(one).or_insert_with(|| tried(one).err()).clone()
+    all.entry(one)
+        .or_insert_with(|| Some(tried(one).err()?.to_string()))
+        .clone()
 }
 
 /// Numbers that a process hands over instead of becoming a program; no error of the system has them.
@@ -30,8 +32,8 @@ const ANOTHER: i32 = 0xfff2;
 
 /// Tries a loopback in a separate process: a listener outside is unreachable, one inside is
 /// reachable, and sockets of other kinds cannot be made.
-fn loopback() -> Result<(), String> {
-    let confine = Confine::new(&[Guarantee::NetworkLoopback]).map_err(|e| e.to_string())?;
+fn loopback() -> io::Result<()> {
+    let confine = Confine::new(&[Guarantee::NetworkLoopback])?;
     // If nothing can listen on this side, there is nothing to reach.
     let outside = TcpListener::bind(ANY).ok();
     let address = outside
@@ -57,31 +59,37 @@ fn loopback() -> Result<(), String> {
         ))
     });
     let Err(error) = command.spawn() else {
-        return Err("it could not be tried".to_owned());
+        return Err(untried());
     };
-    match error.raw_os_error() {
-        Some(HOLDS) => Ok(()),
-        Some(REACHED) => Err("what listens outside was reached when it was tried".to_owned()),
-        Some(ANOTHER) => Err("another kind of socket was not refused when it was tried".to_owned()),
-        _ => Err(Unconfined::of_error(&error).map_or_else(
+    Err(io::Error::other(match error.raw_os_error() {
+        Some(HOLDS) => return Ok(()),
+        Some(REACHED) => "what listens outside was reached when it was tried".to_owned(),
+        Some(ANOTHER) => "another kind of socket was not refused when it was tried".to_owned(),
+        _ => Unconfined::of_error(&error).map_or_else(
             || format!("its loopback could not be used: {error}"),
             |why| why.to_string(),
-        )),
-    }
+        ),
+    }))
 }
 
 /// Returns the result of trying to seal a process.
-fn sealed(one: Guarantee) -> Result<(), String> {
+fn sealed(one: Guarantee) -> io::Result<()> {
     static LACKING: OnceLock<BTreeMap<Guarantee, String>> = OnceLock::new();
     let lacking = LACKING.get_or_init(super::sealed::attempt::lacking);
-    lacking.get(&one).map_or(Ok(()), |why| Err(why.clone()))
+    lacking
+        .get(&one)
+        .map_or(Ok(()), |why| Err(io::Error::other(&**why)))
+}
+
+fn untried() -> io::Error {
+    io::Error::other("it could not be tried")
 }
 
 /// Any port of the loopback.
 const ANY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
 /// Tries a guarantee in a separate thread, which ends with its confinement.
-fn tried(one: Guarantee) -> Result<(), String> {
+fn tried(one: Guarantee) -> io::Result<()> {
     match one {
         Guarantee::NetworkLoopback => return loopback(),
         Guarantee::Absence | Guarantee::NoSurvivor | Guarantee::Sockets => return sealed(one),
@@ -89,45 +97,44 @@ fn tried(one: Guarantee) -> Result<(), String> {
     }
     let least = needs(one);
     if least > 0 {
-        let version = sys::landlock_version().map_err(|error| match error.raw_os_error() {
-            Some(number) if number == Errno::NOSYS.raw_os_error() => {
-                "this kernel has no Landlock".to_owned()
-            }
-            Some(number) if number == Errno::OPNOTSUPP.raw_os_error() => {
-                "Landlock is not enabled at boot (`lsm=landlock,…`)".to_owned()
-            }
-            _ => format!("the system does not say which Landlock it has: {error}"),
+        let version = sys::landlock_version().map_err(|error| {
+            io::Error::other(match Errno::from_io_error(&error) {
+                Some(Errno::NOSYS) => "this kernel has no Landlock".to_owned(),
+                Some(Errno::OPNOTSUPP) => {
+                    "Landlock is not enabled at boot (`lsm=landlock,…`)".to_owned()
+                }
+                _ => format!("the system does not say which Landlock it has: {error}"),
+            })
         })?;
         if version < least {
             let linux = if least == 6 { "6.12" } else { "6.2" };
-            return Err(format!(
+            return Err(io::Error::other(format!(
                 "it needs Landlock {least} (Linux {linux}), and this system has {version}"
-            ));
+            )));
         }
     }
-    let folder =
-        tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
+    let failed = |what| move |error| io::Error::other(format!("{what}: {error}"));
+    let folder = tempfile::tempdir().map_err(failed("there is no temporary folder"))?;
     let path = folder.path().join("file");
     let there = folder.path().join("there");
-    std::fs::write(&there, "x").map_err(|error| format!("a file cannot be made: {error}"))?;
+    std::fs::write(&there, "x").map_err(failed("a file cannot be made"))?;
     let thread = std::thread::Builder::new().name("guarantee".to_owned());
     let thread = thread.spawn(move || {
-        let confine = Confine::new(&[one]).map_err(|error| error.to_string())?;
-        confine.apply().map_err(|why| why.to_string())?;
+        Confine::new(&[one])?.apply().map_err(io::Error::other)?;
         match one {
             Guarantee::NetworkOff => {
                 let made = socket(AddressFamily::INET, SocketType::DGRAM, None);
                 is_refused("a socket of the network", made.map(drop), Errno::ACCESS)?;
                 socket(AddressFamily::UNIX, SocketType::DGRAM, None)
                     .map(drop)
-                    .map_err(|error| format!("a socket within the machine is refused: {error}"))
+                    .map_err(|error| failed("a socket within the machine is refused")(error.into()))
             }
             Guarantee::NetworkLoopback
             | Guarantee::Absence
             | Guarantee::NoSurvivor
-            | Guarantee::Sockets => Err("it could not be tried".to_owned()),
+            | Guarantee::Sockets => Err(untried()),
             Guarantee::NoPrivileges if is_bounded() => Ok(()),
-            Guarantee::NoPrivileges => Err("capabilities are left".to_owned()),
+            Guarantee::NoPrivileges => Err(io::Error::other("capabilities are left")),
             Guarantee::NoTampering => match getppid() {
                 Some(parent) => is_refused(
                     "a signal to another process",
@@ -152,24 +159,20 @@ fn tried(one: Guarantee) -> Result<(), String> {
             }
         }
     });
-    let ended = thread.map(std::thread::JoinHandle::join);
-    match ended {
-        Ok(Ok(tried)) => tried,
-        Ok(Err(_)) => Err("it could not be tried".to_owned()),
-        Err(error) => Err(format!("it could not be tried: {error}")),
-    }
+    let thread = thread.map_err(failed("it could not be tried"))?;
+    thread.join().unwrap_or_else(|_| Err(untried()))
 }
 
 fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-fn is_refused(what: &str, done: Result<(), Errno>, with: Errno) -> Result<(), String> {
-    match done {
-        Err(error) if error == with => Ok(()),
-        Ok(()) => Err(format!("{what} was not refused when it was tried")),
-        Err(error) => Err(format!("{what} could not be tried: {error}")),
-    }
+fn is_refused(what: &str, done: Result<(), Errno>, with: Errno) -> io::Result<()> {
+    Err(io::Error::other(match done {
+        Err(error) if error == with => return Ok(()),
+        Ok(()) => format!("{what} was not refused when it was tried"),
+        Err(error) => format!("{what} could not be tried: {error}"),
+    }))
 }
 
 #[cfg(test)]

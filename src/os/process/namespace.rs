@@ -94,11 +94,11 @@ pub(crate) fn map_to_itself((user, group): (Uid, Gid)) -> io::Result<()> {
 /// create those itself.
 ///
 /// # Errors
-/// The system refuses; the reason, for people.
-pub(super) fn user_namespace() -> Result<Option<BorrowedFd<'static>>, String> {
-    static MADE: OnceLock<Result<Option<OwnedFd>, String>> = OnceLock::new();
+/// The system refuses.
+pub(super) fn user_namespace() -> io::Result<Option<BorrowedFd<'static>>> {
+    static MADE: OnceLock<io::Result<Option<OwnedFd>>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        let own = capabilities(None).map_err(|error| error.to_string())?;
+        let own = capabilities(None)?;
         if own.effective.contains(CapabilitySet::SYS_ADMIN) {
             return Ok(None);
         }
@@ -106,18 +106,19 @@ pub(super) fn user_namespace() -> Result<Option<BorrowedFd<'static>>, String> {
     });
     match made {
         Ok(fd) => Ok(fd.as_ref().map(|fd| fd.as_fd())),
-        Err(why) => Err(why.clone()),
+        Err(why) => Err(io::Error::other(why)),
     }
 }
 
-fn make() -> Result<OwnedFd, String> {
+fn make() -> io::Result<OwnedFd> {
+    let unmade = |why| io::Error::other(format!("a user namespace could not be made: {why}"));
     let mut child = own_program::program()
         .and_then(|own| {
             let mut command = Command::new(own);
             command.arg(ARGUMENT).env_clear().stderr(Stdio::null());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
         })
-        .map_err(|error| format!("a user namespace could not be made: {error}"))?;
+        .map_err(|error| unmade(error.to_string()))?;
     let mut said = [0; MADE.len()];
     let read = child
         .stdout
@@ -134,7 +135,7 @@ fn make() -> Result<OwnedFd, String> {
         let error = code
             .filter(|code| *code != 0)
             .map_or(error, io::Error::from_raw_os_error);
-        format!("a user namespace could not be made: {}", hint(&error))
+        unmade(hint(&error))
     })
 }
 

@@ -17,10 +17,12 @@ use std::path::Path;
 use vplan_base::path::RepoPath;
 
 /// Opens a place that a step may change. A folder that is missing is made.
-pub fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, String> {
-    let cannot = |error: Errno| match error {
-        Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
-        error => format!("`{path}` cannot be opened for it: {error}"),
+pub fn made(root: &Root, path: &RepoPath, is_file: bool) -> io::Result<Writable> {
+    let cannot = |error: Errno| {
+        io::Error::other(match error {
+            Errno::LOOP | Errno::NOTDIR => format!("`{path}` leads over a link, or is no folder"),
+            error => format!("`{path}` cannot be opened for it: {error}"),
+        })
     };
     if is_file {
         let place = open(root, &path.to_os(), OFlags::PATH | OFlags::NOFOLLOW).map_err(cannot)?;
@@ -30,10 +32,7 @@ pub fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, Str
         });
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let mut folder = root
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|e| e.to_string())?;
+    let mut folder = root.as_fd().try_clone_to_owned()?;
     for segment in path.segments() {
         let segment = Path::new(OsStr::from_bytes(segment));
         match mkdirat(&folder, segment, Mode::from_raw_mode(0o777)) {
@@ -55,7 +54,7 @@ pub fn made(root: &Root, path: &RepoPath, is_file: bool) -> Result<Writable, Str
 pub fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
     let mut from = open_plain(own)?;
     let mode = from.metadata()?.permissions().mode() & 0o777;
-    let folder = made(root, &path.folder(), false).map_err(io::Error::other)?;
+    let folder = made(root, &path.folder(), false)?;
     let name = OsStr::from_bytes(path.name());
     let new = NewFile::beside(folder.place.as_fd(), name, REMEMBERED)?;
     io::copy(&mut from, &mut new.file())?;
@@ -67,8 +66,8 @@ pub fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
 /// Makes a symlink at a path in the repository, replacing an existing entry.
 ///
 /// # Errors
-/// Errors of the system; a link on the way. For people.
-pub fn link_in(root: &Root, path: &RepoPath, target: &[u8]) -> Result<(), String> {
+/// Errors of the system; a link on the way.
+pub fn link_in(root: &Root, path: &RepoPath, target: &[u8]) -> io::Result<()> {
     let folder = made(root, &path.folder(), false)?.place;
     let new = [path.name(), NEW.as_bytes(), b"link"].concat();
     let begun = match symlinkat(target, &folder, &*new) {
@@ -81,5 +80,5 @@ pub fn link_in(root: &Root, path: &RepoPath, target: &[u8]) -> Result<(), String
     if done.is_err() {
         let _ = unlinkat(&folder, &*new, AtFlags::empty());
     }
-    done.map_err(|error| format!("cannot be copied: {}", io::Error::from(error)))
+    Ok(done?)
 }

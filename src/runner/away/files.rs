@@ -1,5 +1,6 @@
 //! The files that go with a step: all inputs that the contract declares.
 
+use super::lost::Lost;
 use std::collections::BTreeSet;
 use vplan_away::answer::LeftFile;
 use vplan_away::order::{MOST_BYTES, MOST_FILES};
@@ -13,15 +14,6 @@ use vplan_plan::Step;
 use vplan_reuse::key::{Print, Prints, all_of, depends_on};
 use vplan_reuse::shared::portable;
 use vplan_store::reuse::scan::{Place, Same, Scan, scan};
-
-/// The reason why the files of a step cannot be sent. For people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsent {
-    /// They cannot be read.
-    Unread(String),
-    /// They cannot be expressed elsewhere.
-    Unfit(String),
-}
 
 /// The files that a step is sent with.
 pub struct SentFiles {
@@ -37,13 +29,13 @@ pub struct SentFiles {
 ///
 /// # Errors
 /// Why they cannot be sent.
-pub fn given(
+pub(super) fn given(
     root: &Root,
     beneath: &Beneath,
     step: &Step,
     search: &SearchPath,
     stats: &mut Stats,
-) -> Result<SentFiles, Unsent> {
+) -> Result<SentFiles, Lost> {
     let mut wanted = depends_on(step);
     wanted.extend(step.unchanged.clone());
     let word = step
@@ -58,7 +50,7 @@ pub fn given(
         let both = [Some(program.path), real].into_iter().flatten();
         wanted.extend(both.filter_map(|path| in_repository(root, &path)));
     }
-    let scanned = scanned(root, beneath, &wanted, stats).map_err(Unsent::Unread)?;
+    let scanned = scanned(root, beneath, &wanted, stats)?;
     let is_made = |path: &RepoPath| step.produces.iter().any(|glob| glob.matches(path));
     let (prints, sizes): (Vec<(RepoPath, Print)>, Vec<u64>) = scanned
         .files()
@@ -77,31 +69,32 @@ pub fn given(
     if prints.len() > MOST_FILES {
         let count = prints.len();
         let why = format!("it depends on {count} files, and at most {MOST_FILES} are sent");
-        return Err(Unsent::Unfit(why));
+        return Err(Lost::Never(why));
     }
     if sizes.iter().sum::<u64>() > MOST_BYTES {
-        return Err(Unsent::Unfit("it depends on more than 2 GiB".to_owned()));
+        return Err(Lost::Never("it depends on more than 2 GiB".to_owned()));
     }
-    fit(&prints).map_err(Unsent::Unfit)?;
+    fit(&prints)?;
     Ok(SentFiles { prints, sizes })
 }
 
 /// Checks that all files can be expressed elsewhere.
-fn fit(files: &Prints) -> Result<(), String> {
+fn fit(files: &Prints) -> Result<(), Lost> {
+    let unfit = |why| Err(Lost::Never(why));
     let mut folders = None;
     for (path, print) in files {
         if std::str::from_utf8(path.as_bytes()).is_err() {
-            return Err(format!("the name of `{path}` is not UTF-8"));
+            return unfit(format!("the name of `{path}` is not UTF-8"));
         }
         let Some(link) = &print.link else { continue };
         if std::str::from_utf8(link.as_bytes()).is_err() {
-            return Err(format!("`{path}` leads to what is not UTF-8"));
+            return unfit(format!("`{path}` leads to what is not UTF-8"));
         }
         let target = path.leads_to(link.as_bytes());
         let folders: &BTreeSet<RepoPath> =
             folders.get_or_insert_with(|| files.keys().flat_map(RepoPath::ancestors).collect());
         if !target.is_some_and(|to| files.contains_key(&to) || folders.contains(&to)) {
-            return Err(format!("`{path}` is a link to what does not go with it"));
+            return unfit(format!("`{path}` is a link to what does not go with it"));
         }
     }
     Ok(())
@@ -134,14 +127,15 @@ fn scanned(
     beneath: &Beneath,
     wanted: &[Selection],
     stats: &mut Stats,
-) -> Result<Scan, String> {
+) -> Result<Scan, Lost> {
     let place = Place {
         root: root.path(),
         beneath,
         tree: None,
         same: Same::All,
     };
-    scan(place, wanted, stats).map(|scanned| scanned.scan)
+    let scanned = scan(place, wanted, stats).map_err(Lost::Never)?;
+    Ok(scanned.scan)
 }
 
 /// Returns the selection of a file of the repository.

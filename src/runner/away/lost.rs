@@ -4,7 +4,7 @@ use std::io;
 use vplan_os::process::program::message_of;
 
 /// The reason why a try has no answer that counts. For people.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Lost {
     /// Another order may have one.
     Again(String),

@@ -4,7 +4,7 @@
 //! its order. Files that the step left are accepted only with the content that the answer lists.
 
 mod back;
-pub mod files;
+mod files;
 mod folder;
 mod lost;
 mod outputs;
@@ -13,7 +13,7 @@ mod reapi;
 
 use back::Back;
 pub use back::{ANSWER, LOG, OUT, WORK};
-use files::{SentFiles, Unsent, given};
+use files::{SentFiles, given};
 pub use folder::FolderTransport;
 use lost::Lost;
 use outputs::take;
@@ -237,9 +237,7 @@ impl<'a> Away<'a> {
             let search = &environment.search;
             given(self.root, &self.beneath, step, search, &mut stats)
         };
-        let SentFiles { prints, sizes } = given.map_err(|unsent| match unsent {
-            Unsent::Unfit(why) | Unsent::Unread(why) => Lost::Never(why),
-        })?;
+        let SentFiles { prints, sizes } = given?;
         if prints.len() > MANY_FILES {
             let count = prints.len();
             let message = format!(
@@ -276,7 +274,7 @@ impl<'a> Away<'a> {
             _ => Lost::Again(wrong.to_string()),
         })?;
         let out = back.out(&answer.products, sent.stop)?;
-        take(self.root, &out, &answer.products).map_err(Lost::Again)?;
+        take(self.root, &out, &answer.products)?;
         if step.accepts(answer.evidence.exit) {
             for path in files::stale(self.root, &self.beneath, step, &answer.products) {
                 let message =

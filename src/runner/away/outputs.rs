@@ -1,5 +1,6 @@
 //! Copies the outputs of a remote step into the repository: all that the answer lists, or none.
 
+use super::lost::Lost;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,17 +17,17 @@ use vplan_store::reuse::content::copy;
 ///
 /// # Errors
 /// The files differ from the list: then none is taken. A file cannot be written. For people.
-pub(super) fn take(root: &Root, from: &Path, left: &[LeftFile]) -> Result<(), String> {
+pub(super) fn take(root: &Root, from: &Path, left: &[LeftFile]) -> Result<(), Lost> {
     if left.is_empty() {
         return Ok(());
     }
-    let system = |error: std::io::Error| message_of(&error);
+    let system = |error: std::io::Error| Lost::Again(message_of(&error));
     let beneath = Beneath::open(from).map_err(system)?;
     let folder = scratch::temporary().map_err(system)?;
     let mut links = Vec::new();
     let mut copies = Vec::new();
     for LeftFile { path, print, size } in left {
-        let refused = |why: &str| format!("`{path}`, which it left, {why}");
+        let refused = |why: &str| Lost::Again(format!("`{path}`, which it left, {why}"));
         if let Some(target) = &print.link {
             if !path
                 .leads_to(target.as_bytes())
@@ -58,12 +59,12 @@ pub(super) fn take(root: &Root, from: &Path, left: &[LeftFile]) -> Result<(), St
             .map_err(system)?;
         copies.push((path, own));
     }
+    let uncopied = |path| move |e| Lost::Again(format!("`{path}`, which it left: {e}"));
     for (path, own) in copies {
-        copy_in(root, path, &own).map_err(|e| format!("`{path}`, which it left: {e}"))?;
+        copy_in(root, path, &own).map_err(uncopied(path))?;
     }
     for (path, target) in links {
-        let done = link_in(root, path, target.as_bytes());
-        done.map_err(|why| format!("`{path}`, which it left, {why}"))?;
+        link_in(root, path, target.as_bytes()).map_err(uncopied(path))?;
     }
     Ok(())
 }

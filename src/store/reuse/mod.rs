@@ -728,9 +728,10 @@ impl<'a> Recall<'a> {
         let (mut reads, mut toolchains) = (None, None);
         if step.confinement().level >= SandboxLevel::Files {
             reads = outside::named(&self.outside, &step.reads)?;
-            let places =
-                self.outside
-                    .places(self.root, &environment.search, &step.outside_request())?;
+            let places = self
+                .outside
+                .places(self.root, &environment.search, &step.outside_request())
+                .map_err(|error| error.to_string())?;
             toolchains = Some(self.toolchains.state(&self.outside, &places)?);
         }
         let parts = Parts {

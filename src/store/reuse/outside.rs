@@ -40,7 +40,7 @@ pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest
     }
     let mut state = State::default();
     for name in named {
-        let path = outside.path_of(name)?;
+        let path = outside.path_of(name).map_err(|e| e.to_string())?;
         let added = state.one(&path).and_then(|_| match path.canonicalize() {
             Ok(real) => state.below(real),
             Err(_) => Ok(()),

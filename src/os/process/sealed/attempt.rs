@@ -61,7 +61,7 @@ pub fn attempted(arguments: &[OsString]) -> Option<u8> {
         };
         match tried {
             Ok(()) => println!("{}", one.name()),
-            Err(why) => println!("{} {why}", one.name()),
+            Err(why) => println!("{} {}", one.name(), said(&why)),
         }
     }
     Some(0)
@@ -151,49 +151,41 @@ fn said(error: &io::Error) -> String {
 }
 
 /// Tries an operation that a sealed process must be refused.
-fn refused(one: Guarantee) -> Result<(), String> {
-    let tried = Outside::make().and_then(|outside| {
-        let step = outside.start(|outside| {
-            i32::from(!match one {
-                Guarantee::Sockets => outside.reaches_no_socket(),
-                _ => outside.is_absent(),
-            })
-        })?;
-        Ok(step.take_end())
-    });
-    match tried {
-        Ok(Some(0)) => Ok(()),
-        Ok(_) => Err("what should be gone was there when it was tried".to_owned()),
-        Err(error) => Err(said(&error)),
-    }
+fn refused(one: Guarantee) -> io::Result<()> {
+    let outside = Outside::make()?;
+    let step = outside.start(|outside| {
+        i32::from(!match one {
+            Guarantee::Sockets => outside.reaches_no_socket(),
+            _ => outside.is_absent(),
+        })
+    })?;
+    let why = "what should be gone was there when it was tried";
+    (step.take_end() == Some(0))
+        .then_some(())
+        .ok_or_else(|| io::Error::other(why))
 }
 
 /// Tries that no sealed process survives the process that started it.
-fn survivor() -> Result<(), String> {
-    let tried = || -> io::Result<bool> {
-        let outside = Outside::make()?;
-        let (alive, own) = pipe_with(PipeFlags::CLOEXEC)?;
-        let Some(starter) = sys::start_copy()? else {
-            // As a supervisor.
-            let _ = set_child_subreaper(Some(getpid()));
-            let step = outside.start(|_| rest());
-            if step.is_ok() {
-                let _ = rustix::io::write(&own, b"s");
-                rest();
-            }
-            sys::leave(1);
-        };
-        drop(own);
-        let started = rustix::io::read(&alive, &mut [0; 1])? == 1;
-        kill_process(starter, Signal::KILL)?;
-        super::wait_for(starter);
-        Ok(started && is_closed(&alive))
+fn survivor() -> io::Result<()> {
+    let outside = Outside::make()?;
+    let (alive, own) = pipe_with(PipeFlags::CLOEXEC)?;
+    let Some(starter) = sys::start_copy()? else {
+        // As a supervisor.
+        let _ = set_child_subreaper(Some(getpid()));
+        let step = outside.start(|_| rest());
+        if step.is_ok() {
+            let _ = rustix::io::write(&own, b"s");
+            rest();
+        }
+        sys::leave(1);
     };
-    match tried() {
-        Ok(true) => Ok(()),
-        Ok(false) => Err("not all ended when who started it was killed".to_owned()),
-        Err(error) => Err(said(&error)),
-    }
+    drop(own);
+    let started = rustix::io::read(&alive, &mut [0; 1])? == 1;
+    kill_process(starter, Signal::KILL)?;
+    super::wait_for(starter);
+    let is_over = started && is_closed(&alive);
+    let why = "not all ended when who started it was killed";
+    is_over.then_some(()).ok_or_else(|| io::Error::other(why))
 }
 
 /// Waits until it is killed.

@@ -79,7 +79,7 @@ pub struct ReapiSettings {
 pub struct ReapiTransport {
     connection: Connection,
     settings: ReapiSettings,
-    binary: OnceLock<Result<ContentName, String>>,
+    binary: OnceLock<Result<ContentName, Lost>>,
     /// The last time at which each content was known to be there.
     there: Mutex<BTreeMap<ContentName, Instant>>,
     /// The reason why nothing is sent, if there is one.
@@ -610,10 +610,10 @@ impl ReapiTransport {
             let bytes = read_plain(&self.settings.binary, MOST_BYTES);
             bytes.map(|bytes| ContentName::of(&bytes)).map_err(|error| {
                 let path = visible(self.settings.binary.as_os_str().as_encoded_bytes());
-                format!("`{path}` cannot be read: {error}")
+                Lost::Never(format!("`{path}` cannot be read: {error}"))
             })
         });
-        binary.clone().map_err(Lost::Never)
+        binary.clone()
     }
 
     fn there(&self) -> std::sync::MutexGuard<'_, BTreeMap<ContentName, Instant>> {
