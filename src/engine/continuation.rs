@@ -245,7 +245,8 @@ impl Continuation<'_> {
         Ok(())
     }
 
-    /// Checks that work is there after a failed round: a stash or a checkout leaves an empty change.
+    /// Checks that work is there after a round that left it unverified: a stash or a checkout leaves
+    /// an empty change.
     fn empty_change(&self, entry: &SubjectEntry, result: &mut ContinuationResult) {
         let request = &self.session.request;
         let takes_all = self.requested.takes_all() && request.whole() == *request;
@@ -253,7 +254,7 @@ impl Continuation<'_> {
             return;
         }
         let message = format!(
-            "a round of `{}` failed, and nothing differs from the base now: not done until `vplan run --all` passes",
+            "earlier work of `{}` failed or was not verified in full, and nothing differs from the base now: not done until `vplan run --all` passes",
             self.shown()
         );
         let way_out = format!(

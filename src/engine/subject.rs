@@ -198,6 +198,7 @@ impl Subject {
             because,
             contained,
             contract: result.contract,
+            has_work: !changes.is_empty(),
             left_behind,
             root: site_identity(&session.site),
             scope,

@@ -72,8 +72,8 @@ pub struct SubjectEntry {
     /// The time at which its last round ended, or without one at which it began, as the caller
     /// reported it.
     pub ended_at: String,
-    /// Whether a run failed, and since then none has passed and no person has accepted a contract:
-    /// an empty change is not done.
+    /// Whether a run failed or left work unverified, and since then none has passed in full and no
+    /// person has accepted a contract: an empty change is not done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// The failures of the last rounds in which verification failed, latest last; as many as are
@@ -426,7 +426,7 @@ vplan_base::vocabulary! {
         NotVerified = "not_verified",
         /// The contract is not that of the round before.
         ContractChanged = "contract_changed",
-        /// The change is empty after a failed round.
+        /// The change is empty, and earlier work was not verified.
         EmptyChange = "empty_change",
         /// The subject began in another work tree, or on commits that HEAD does not contain.
         OtherSubject = "other_subject",

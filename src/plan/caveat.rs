@@ -35,7 +35,7 @@ vplan_base::vocabulary! {
         ContractWeakened = "contract_weakened",
         /// `--observe --deny KIND`: steps were seen to do what the contract does not say.
         DeniedFindings = "denied_findings",
-        /// The change of a subject is empty after a failed round.
+        /// The change of a subject is empty, and earlier work of it was not verified.
         EmptyChange = "empty_change",
         /// The contract has no checks, and the request brings none.
         EmptyContract = "empty_contract",

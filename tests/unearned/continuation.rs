@@ -527,6 +527,41 @@ fn an_empty_change_that_a_person_accepts_is_done() {
     round(&project, &["--require", "full"], 0);
 }
 
+/// A round that left work unverified is as one that failed, until a round verifies all of it.
+#[test]
+fn an_empty_change_after_a_round_that_left_work_unverified_is_not_done() {
+    let rounds: [(&[&str], i32); 5] = [
+        (&["--only", "other"], 20),
+        (&["--mode", "off"], 20),
+        (&["--changed-none"], 20),
+        (&["--staged"], 20),
+        (&["--budget", "1ms"], 43),
+    ];
+    for (flags, exit) in rounds {
+        for is_verified in [false, true] {
+            let project = project(ONE);
+            project.write("src/a", if is_verified { "good too\n" } else { "bad\n" });
+            project.git(&["add", "."]);
+            round(&project, flags, exit);
+            if is_verified {
+                round(&project, &["--require", "full"], 0);
+            }
+            project.git(&["stash", "-q"]);
+            if !is_verified {
+                let report = round(&project, &[], 20);
+                assert_eq!(report["decisionReason"], "empty_change", "{flags:?}");
+                round(&project, &["--all"], 0);
+            }
+            round(&project, &[], 0);
+            show(&project, 0);
+        }
+        // Without work there is none to lose.
+        let project = project(ONE);
+        round(&project, flags, exit);
+        round(&project, &["--require", "full"], 0);
+    }
+}
+
 /// What was put aside and comes back, and another way after one that failed.
 #[test]
 fn work_after_a_failed_round_is_done() {

@@ -37,6 +37,8 @@ pub struct About {
     /// The commits of earlier rounds that HEAD contains: the present differences from the base
     /// include those at these commits.
     pub contained: Vec<String>,
+    /// Whether files differed from the base.
+    pub has_work: bool,
     /// The base that the ledger knew when the run began.
     pub known: Option<String>,
     /// Whether the work of earlier rounds is missing.

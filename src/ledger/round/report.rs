@@ -27,10 +27,12 @@ pub(super) struct RoundReport {
 }
 
 impl RoundReport {
-    /// Whether checks failed, and not only the evidence.
-    pub(super) fn refuted(&self) -> bool {
-        let verdict = self.verdict.filter(|_| self.failed);
-        verdict.is_some_and(|v| !v.is_pass() && v != Verdict::Incomplete)
+    /// Whether a run leaves work that no run has verified: checks failed, or there is work and not
+    /// all of what applies to it passed.
+    pub(super) fn leaves_unverified(&self, has_work: bool) -> bool {
+        let refuted = |v: Verdict| self.failed && !v.is_pass() && v != Verdict::Incomplete;
+        let is_open = has_work && !self.verified && !self.nothing;
+        self.verdict.is_some_and(refuted) || is_open
     }
 
     /// Whether it leaves its subject unchanged.
