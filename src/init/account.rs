@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
 use vplan_base::word::{and_more, count, first_of, visible};
 use vplan_check::Kind;
+use vplan_check::tool::table::{TaskVerb, task_word};
 
 /// The most lines of a part, unless all are asked for.
 const SHOWN: usize = 12;
@@ -36,6 +37,15 @@ impl Account {
         self.files.sort();
         self.not_read.sort();
         self.not_read.dedup();
+        // What is named after a check comes first.
+        let says = |text: &str| {
+            let mut words = text.split(|c: char| !c.is_alphanumeric()).map(task_word);
+            words.any(|word| matches!(word, TaskVerb::Test | TaskVerb::Lint))
+        };
+        let is_check = |one: &NotRead| {
+            says(&short(&one.place.file)) || one.part.as_ref().is_some_and(|part| says(part))
+        };
+        self.not_read.sort_by_key(|one| !is_check(one));
         let others = checks.iter().map(|check| &check.found.place.file);
         let others = others.filter(|file| !self.files.contains(file) && !is_workflow(file));
         self.others = others.map(ToString::to_string).collect();

@@ -80,7 +80,7 @@ pub struct Check {
     /// The tools that it starts in the end, as far as that is known.
     pub tools: BTreeSet<String>,
     /// The identities of the commands of the recipe that it starts, if that was read.
-    pub parts: Vec<String>,
+    pub parts: Vec<[String; 2]>,
     /// Whether it starts a service that later commands may use.
     pub is_service: bool,
     /// Whether it makes what later commands of its job use.

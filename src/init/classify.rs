@@ -288,6 +288,10 @@ fn task(
         one.found.words = words.to_vec();
     }
     one.class = Class::Check;
+    let program = &*reading.key.0;
+    if listed("npm pnpm yarn bun", program) && tasks::manager(tree, &found.dir) != program {
+        one.found.oddness += 1;
+    }
     let (steps, owns) = recipe(found, reading, tree);
     let compares = steps.iter().any(|step| step.found.compares_tree);
     one.unchanged = compares || found.ending == Ending::TreeCompared;
@@ -314,7 +318,7 @@ fn task(
         let mut command = step.found.clone();
         command.env = found.env.clone();
         command.env.extend(step.found.env.clone());
-        command.identity()
+        command.identities()
     });
     one.parts = parts.collect();
     if has_hooks {
@@ -648,6 +652,9 @@ fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
         Some(task) => {
             // A session of nox has its parameters in parentheses.
             let name = task.split('(').next().unwrap_or(task);
+            // A script is the same whatever starts it.
+            let is_npm = listed("pnpm yarn bun", program);
+            let program = if is_npm { "npm" } else { program };
             key.tool = format!("{program} {}", fold::without_versions(name));
             let is_other = |word: &&String| !word.contains('=') && !has_word(task, word.as_bytes());
             let operands = reading.positional.iter().filter(is_other);

@@ -7,6 +7,14 @@ use vplan_check::tool::table;
 /// The condition of a command: that of its source, else the set of its row.
 pub fn of(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
     match set {
+        _ if paths.first().is_some_and(|first| first.starts_with('!')) => {
+            let own = globs_of(set).iter().map(|glob| (*glob).to_owned());
+            let mut all: Vec<String> = own.collect();
+            if all.is_empty() {
+                all.push("**".to_owned());
+            }
+            Condition::Own([&all, paths].concat())
+        }
         _ if !paths.is_empty() => Condition::Own(paths.to_vec()),
         "all" => Condition::Set(set),
         _ if tree.matching(globs_of(set)).next().is_some() => Condition::Set(set),
@@ -20,6 +28,13 @@ fn globs_of(set: &str) -> &'static [&'static str] {
     let mut languages = table::languages().iter();
     let language = languages.find(|language| language.name == set);
     language.map_or(&[], |language| &language.globs)
+}
+
+/// Whether a set is of code: `code` itself, or a language that has manifests.
+pub fn is_of_code(set: &str) -> bool {
+    let mut languages = table::languages().iter();
+    let named = languages.find(|language| language.name == set);
+    set != "all" && named.is_none_or(|language| !language.manifests.is_empty())
 }
 
 /// The globs of a set. Of a language those that some file matches; `code` leaves out the prose that no
@@ -38,7 +53,7 @@ pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
 
 /// Prose, in the order of a contract.
 const PROSE: &str = "\
-    **/*.adoc **/*.markdown **/*.md **/*.rst COPYING* LICENCE* LICENSE* doc/** docs/**";
+    **/*.adoc **/*.markdown **/*.md **/*.rdoc **/*.rst COPYING* LICENCE* LICENSE* doc/** docs/**";
 
 fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
     let is_code = |check: &&Check| check.condition == Condition::Set("code");

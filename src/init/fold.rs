@@ -42,10 +42,13 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
         let full = features.get(&plain).filter(|_| !is_plain);
         let full = full.and_then(|(count, at)| (*count >= MAX_FEATURES).then_some(*at));
         // A task and the very commands of its recipe.
-        let own = [check.found.identity()];
+        let own = [check.found.identities()];
         let is_single = check.parts.is_empty();
         let parts = if is_single { &own[..] } else { &check.parts };
-        let place = |text: &String| commands.get(&(text.clone(), is_single)).copied();
+        let place = |texts: &[String; 2]| {
+            let mut texts = texts.iter();
+            texts.find_map(|text| commands.get(&(text.clone(), is_single)).copied())
+        };
         let places: Option<Vec<usize>> = parts.iter().map(place).collect();
         let recipe = places.and_then(|places| places.first().copied());
         let into = same.or(hook).or(full).or(recipe);
@@ -60,8 +63,8 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
             for tool in &check.tools {
                 tools.entry(tool.clone()).or_insert(at);
             }
-            let own = own.iter().map(|text| (text, false));
-            for (text, is_part) in check.parts.iter().map(|text| (text, true)).chain(own) {
+            let own = own.iter().map(|texts| (texts, false));
+            for ([text, _], is_part) in check.parts.iter().map(|texts| (texts, true)).chain(own) {
                 commands.entry((text.clone(), is_part)).or_insert(at);
             }
             kept.push(check);
@@ -181,7 +184,7 @@ mod tests {
     fn a_task_and_the_commands_of_its_recipe_are_one() {
         let task = |name: &str, parts: &[&str]| {
             let mut one = check(name);
-            let own = |part: &&str| check(part).found.identity();
+            let own = |part: &&str| check(part).found.identities();
             one.parts = parts.iter().map(own).collect();
             one
         };

@@ -102,6 +102,20 @@ impl SourceCommand {
     pub fn identity(&self) -> String {
         format!("{} {:?} {:?}", self.dir, self.env, self.words)
     }
+
+    /// The same, however a package starts its program; and without variables, which stands for any.
+    pub(crate) fn identities(&self) -> [String; 2] {
+        let mut one = self.clone();
+        if let Some(program) = one.words.first_mut() {
+            *program = program
+                .rsplit("node_modules/.bin/")
+                .next()
+                .map_or_else(String::new, str::to_owned);
+        }
+        let own = one.identity();
+        one.env.clear();
+        [own, one.identity()]
+    }
 }
 
 /// A part of a source that is not read.

@@ -137,7 +137,8 @@ impl Hooks<'_> {
                 let Some(node) = hook.get("id") else { continue };
                 let (id, place) = (node.text().unwrap_or_default(), document.place(node.place));
                 if self.only.is_none_or(|only| only == id)
-                    && let Err(why) = self.pre_commit_hook(place.clone(), name, id, hook)
+                    && let Err(why) =
+                        self.pre_commit_hook(place.clone(), name, id, &[hook, &document.root])
                 {
                     self.out.skip(place, Some(id.to_owned()), why);
                 }
@@ -151,8 +152,9 @@ impl Hooks<'_> {
         place: Place,
         repo: &str,
         id: &str,
-        node: &Node,
+        nodes: &[&Node; 2],
     ) -> Result<(), String> {
+        let [node, _] = nodes;
         let stages = node.scalars_at("stages");
         let runs = ["pre-commit", "commit", "pre-push", "push"];
         if !stages.is_empty() && !stages.iter().any(|stage| runs.contains(&&**stage)) {
@@ -173,17 +175,19 @@ impl Hooks<'_> {
         }
         let takes_files = node.scalar_at("pass_filenames") != "false";
         let mut hook = hook(place, node.text_at("name").unwrap_or(id));
-        let files = |name: &str| {
-            let files = if name == "folder" { "." } else { CHANGED };
-            takes_files.then(|| files.to_owned())
+        let is_own = own.is_some();
+        let selected = match selection(nodes, is_own) {
+            _ if !takes_files => Vec::new(),
+            Some(selected) => selected,
+            None => return Err("a pattern selects its files".to_owned()),
+        };
+        let files = |name: &str| match (name, selected.is_empty()) {
+            ("folder", true) => Some(".".to_owned()),
+            ("narrowed", true) => None,
+            _ => takes_files.then(|| CHANGED.to_owned()),
         };
         let text = match (own, known.and_then(|known| known.filled(files))) {
             (Some(entry), _) => {
-                let selected = selection(node);
-                if takes_files && selected.is_none() {
-                    return Err("a pattern selects its files".to_owned());
-                }
-                hook.paths = selected.unwrap_or_default();
                 let args = node.scalars_at("args");
                 let args = args.iter().map(|arg| format!(" {}", quoted(arg)));
                 let files = takes_files.then(|| format!(" {CHANGED}"));
@@ -193,6 +197,10 @@ impl Hooks<'_> {
             (None, Some(text)) => text,
             (None, None) => return Err(format!("its command is in {repo}")),
         };
+        // What reads the whole tree runs for all of it.
+        if is_own || text.contains(CHANGED) {
+            hook.paths = selected;
+        }
         self.add(&text, &hook);
         Ok(())
     }
@@ -310,36 +318,82 @@ fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
     })
 }
 
-/// The globs of the files that a local hook of pre-commit takes; `None` where they are not plain.
-fn selection(hook: &Node) -> Option<Vec<String>> {
-    if let Some(pattern) = hook.text_at("files") {
-        return plain_pattern(pattern).map(|glob| vec![glob]);
-    }
-    let types = ["types", "types_or"].map(|key| hook.scalars_at(key));
-    let types = types.concat();
-    let mut globs = Vec::new();
-    for name in types.iter().filter(|name| !listed("text file", name)) {
+/// The globs of the files that a hook of pre-commit takes, with `!` those that it or the configuration
+/// excludes; `None` where they are not plain. The types of one that is `own` are its only ones.
+fn selection(nodes: &[&Node; 2], own: bool) -> Option<Vec<String>> {
+    let [hook, _] = nodes;
+    let mut globs = match hook.text_at("files") {
+        Some(pattern) => plain_patterns(pattern)?,
+        None => Vec::new(),
+    };
+    let types = ["types", "types_or"]
+        .map(|key| hook.scalars_at(key))
+        .concat();
+    let types = types
+        .iter()
+        .filter(|name| own && !listed("text file", name));
+    for name in types.filter(|_| hook.get("files").is_none()) {
         let mut languages = table::languages().iter();
         let language = languages.find(|language| language.name == name)?;
         let own = language.globs.iter().filter(|glob| glob.contains("*."));
         globs.extend(own.map(|glob| (*glob).to_owned()));
     }
+    for pattern in nodes.iter().filter_map(|node| node.text_at("exclude")) {
+        let excluded = plain_patterns(pattern)?;
+        globs.extend(excluded.iter().map(|glob| format!("!{glob}")));
+    }
     Some(globs)
+}
+
+/// The patterns that a regular expression joins by `|`, as globs.
+fn plain_patterns(pattern: &str) -> Option<Vec<String>> {
+    let text = match pattern.trim_start().strip_prefix("(?x)") {
+        Some(spaced) => spaced.split_whitespace().collect(),
+        None => pattern.replace("(?:", "("),
+    };
+    let whole = text.strip_prefix('^').unwrap_or(&text);
+    let whole = whole.strip_suffix('$').unwrap_or(whole);
+    let inner = whole
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let (start, end, inner) = match inner.filter(|inner| !inner.contains(['(', ')'])) {
+        Some(inner) => (text.starts_with('^'), text.ends_with('$'), inner),
+        None => (false, false, &*text),
+    };
+    let is_list = !inner.contains('(');
+    let parts = inner.split(|c| c == '|' && is_list);
+    let mark = |mark, holds| if holds { mark } else { "" };
+    let one = |part: &str| format!("{}{part}{}", mark("^", start), mark("$", end));
+    let parts = parts.filter(|part| !part.is_empty() && *part != "^$");
+    parts.map(|part| plain_pattern(&one(part))).collect()
 }
 
 /// An ending, a folder or a file as a glob: `\.(js|ts)$`, `^src/`, `^a\.b$`.
 fn plain_pattern(pattern: &str) -> Option<String> {
-    let text = pattern.replace('(', "{").replace(')', "}");
-    // A dot that is one is a bar for now.
-    let text = text.replace('|', ",").replace("\\.", "|");
-    let anchored = text.strip_prefix('^');
-    let (start, text) = anchored.map_or(("**/*", &*text), |text| ("", text));
-    let (text, end) = match text.strip_suffix('$') {
-        Some(text) => (text, ""),
-        None => (text.strip_suffix('/')?, "/**"),
+    let text = pattern
+        .replace('(', "{")
+        .replace(')', "}")
+        .replace('|', ",");
+    // Any path is a bar for now.
+    let text = text.replace("/.*", "/|").replace("\\.", ".");
+    let (start, text) = match text.strip_prefix('^') {
+        Some(text) if !text.starts_with(".*") => ("", text),
+        other => ("**/*", other.unwrap_or(&text).trim_start_matches(".*")),
     };
-    let is_plain = |c: char| c.is_alphanumeric() || "/{},_-|".contains(c);
-    let glob = format!("{start}{}{end}", text.replace('|', "."));
+    let is_file = |text: &str| {
+        text.rsplit('/')
+            .next()
+            .is_some_and(|name| name.contains('.'))
+    };
+    let whole = text.strip_suffix('$');
+    let text = whole.unwrap_or(text);
+    let (text, end) = match text.trim_end_matches('|').strip_suffix('/') {
+        Some(folder) => (folder, "/**"),
+        None if whole.is_none() && !is_file(text) => return None,
+        None => (text, ""),
+    };
+    let is_plain = |c: char| c.is_alphanumeric() || "/{},_-|.".contains(c);
+    let glob = format!("{start}{}{end}", text.replace('|', "**/*"));
     (text.chars().all(is_plain) && Glob::parse(&glob).is_ok()).then_some(glob)
 }
 

@@ -54,7 +54,12 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     let is_of = |check: &Check, origin: Origin| check.found.origin == origin;
     let is_said = maker.all.iter().any(|check| is_of(check, Origin::Ci));
     if !is_said || maker.account.not_read.iter().any(is_elsewhere) {
-        let named: BTreeSet<Kind> = maker.all.iter().map(|check| check.verb).collect();
+        // A check of prose or of all texts says nothing of the code.
+        let named = maker
+            .all
+            .iter()
+            .filter(|check| conditions::is_of_code(check.paths));
+        let named: BTreeSet<Kind> = named.map(|check| check.verb).collect();
         maker.take(tree, manifests::read(tree));
         let is_old = |check: &Check| named.contains(&check.verb);
         maker

@@ -278,7 +278,7 @@ pub fn is_prose(file: &RepoPath) -> bool {
     const PLAIN: &str = "LICENSE* LICENCE* COPYING* NOTICE* AUTHORS*";
     let name = name_of(file);
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "txt"));
-    listed("md markdown rst adoc", ending)
+    listed("md markdown rst adoc rdoc", ending)
         || ending == "txt" && listed(PLAIN, &stem.to_ascii_uppercase())
 }
 

@@ -117,11 +117,43 @@ fn plain_patterns_are_globs() {
         ("\\.py$", Some("**/*.py")),
         ("^src/", Some("src/**")),
         ("\\.(js|ts)$", Some("**/*.{js,ts}")),
-        ("^src/.*\\.js$", None),
+        ("^src/.*\\.js$", Some("src/**/*.js")),
         ("^a\\.toml$", Some("a.toml")),
+        ("docs/|^ext/.*", Some("**/*docs/** ext/**")),
+        ("tests/test_low.py", Some("**/*tests/test_low.py")),
+        (
+            "(?x)^(\n  a/b\\.py |\n  .*_pb2\\.py |\n  c/.*\n)$",
+            Some("a/b.py **/*_pb2.py c/**"),
+        ),
+        ("^$", Some("")),
         ("(?x)a", None),
         ("[ab]", None),
     ] {
-        assert_eq!(plain_pattern(pattern).as_deref(), want, "{pattern}");
+        let globs = plain_patterns(pattern).map(|globs| globs.join(" "));
+        assert_eq!(globs.as_deref(), want, "{pattern}");
     }
+}
+
+#[test]
+fn what_the_configuration_excludes_is_not_looked_at() {
+    let hooks = "exclude: ^data/
+repos:
+- repo: https://example.org/a
+  hooks:
+  - {id: ruff-format, exclude: tests/low.py}
+  - {id: black, exclude: '[ab]'}
+  - {id: cargo-check}
+- repo: local
+  hooks:
+  - {id: own, name: Own, entry: ./check.py, language: system, types: [python], exclude: ^a/}
+";
+    assert_eq!(
+        listed("pre-commit", ".pre-commit-config.yaml", hooks),
+        [
+            "ruff format --force-exclude {changed} !**/*tests/low.py !data/**",
+            "cargo check",
+            "./check.py {changed} **/*.py **/*.pyi !a/** !data/**",
+            "- black: a pattern selects its files",
+        ]
+    );
 }

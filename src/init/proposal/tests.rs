@@ -127,6 +127,34 @@ fn manifests_say_what_a_workflow_of_another_repository_may_run() {
     let why = "a workflow of another repository: other/meta/.github/workflows/lint.yml@main";
     assert_eq!(left, [why]);
     assert_eq!(proposed(&own, &more).0, both[..1]);
+    // A linter of prose says nothing of the code, and its own script is the same work.
+    let own = workflow(&["npm test", "./node_modules/.bin/markdownlint"]);
+    let tasks = tasks.replace("{\"lint\"", "{\"lint:md\": \"markdownlint\", \"lint\"");
+    let (found, _) = proposed(&format!("{own}{away}"), &[("package.json", &tasks)]);
+    let prose = "lint markdownlint: ./node_modules/.bin/markdownlint []";
+    assert_eq!(found, [both[0], prose, both[1]]);
+}
+
+#[test]
+fn a_script_is_one_check_whatever_starts_it_and_reports_it() {
+    let tasks = r#"{"scripts": {"unit": "borp", "types": "tstyche", "ci": "npm run unit && npm run types"}}"#;
+    let more = [("package.json", tasks), ("pnpm-lock.yaml", "")];
+    let steps = [
+        "COVERALLS=yes yarn unit",
+        "pnpm unit",
+        "bun run types",
+        "earthly +test",
+    ];
+    let (found, left) = proposed(&workflow(&steps), &more);
+    let both = ["test unit: pnpm unit []", "compile types: bun run types []"];
+    assert_eq!(found, both);
+    assert_eq!(left, ["earthly +test: needs a service"]);
+    let steps = ["npm run unit", "npm run types", "MODE=a yarn ci"];
+    let both = [
+        "test unit: npm run unit []",
+        "compile types: npm run types []",
+    ];
+    assert_eq!(proposed(&workflow(&steps), &more).0, both);
 }
 
 #[test]
