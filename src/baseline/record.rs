@@ -3,6 +3,7 @@
 use super::encode::encode;
 use super::known::{Baseline, EntryKind, KnownEntry, MAX_BYTES, MAX_ENTRIES, TEXT_SHOWN};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display};
 use vplan_base::inert::inert;
 use vplan_base::unit::show_size;
 use vplan_base::word::visible;
@@ -127,7 +128,7 @@ fn changed(
             .map(|(step, record)| found(check, step, record))
             .collect()
         {
-            Err(why) => leave(why),
+            Err(why) => leave(why.to_string()),
             Ok(found) => {
                 let found: Vec<(Vec<KnownEntry>, usize)> = found;
                 let unknowable: usize = found.iter().map(|(_, n)| n).sum();
@@ -189,6 +190,41 @@ fn too_large(baseline: &Baseline) -> Option<String> {
     is_large.then(|| format!("a baseline has at most {}", show_size(MAX_BYTES)))
 }
 
+/// The reason why the findings of a step cannot be listed.
+enum Unlisted {
+    NotOutput,
+    Unread,
+    Status(Status, String),
+    Cached,
+    TooManyFindings(u64),
+    TooManyFailed(u64),
+    NotWhole,
+    WithinLimits,
+}
+
+impl Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOutput => f.write_str("nothing is read of its output"),
+            Self::Unread => f.write_str("its output was not read"),
+            Self::Status(status, detail) => write!(f, "`{}`: {}", status.name(), visible(detail)),
+            Self::Cached => f.write_str("it did not run: an earlier pass stands for it"),
+            Self::TooManyFindings(n) => write!(
+                f,
+                "it has {n} findings, and at most {FINDINGS_KEPT} of a severity can be listed: divide it into checks of fewer files"
+            ),
+            Self::TooManyFailed(n) => write!(
+                f,
+                "{n} of its tests fail, and at most {FAILED_KEPT} can be listed: divide it into checks of fewer tests"
+            ),
+            Self::NotWhole => {
+                f.write_str("its output was not read whole: it counts others than are listed")
+            }
+            Self::WithinLimits => f.write_str("what it found is within its limits"),
+        }
+    }
+}
+
 /// Returns the findings of a step, and how many of them cannot be identified.
 ///
 /// # Errors
@@ -197,12 +233,12 @@ fn found(
     check: &str,
     step: &Step,
     record: &StepRecord,
-) -> Result<(Vec<KnownEntry>, usize), String> {
+) -> Result<(Vec<KnownEntry>, usize), Unlisted> {
     if !matches!(step.kind, Kind::Compile | Kind::Test | Kind::Lint) || step.setup {
-        return Err("nothing is read of its output".to_owned());
+        return Err(Unlisted::NotOutput);
     }
     let Some(format) = record.format.as_ref() else {
-        return Err("its output was not read".to_owned());
+        return Err(Unlisted::Unread);
     };
     let shows_all = match (record.status, record.reason) {
         (Status::Passed, None) => true,
@@ -210,13 +246,12 @@ fn found(
         (Status::Failed, Some(Cause::Errors | Cause::TestsFailed | Cause::Warnings)) => true,
         (Status::Cached, _) => false,
         _ => {
-            let status = record.status.name();
-            let detail = record.detail.as_deref().unwrap_or_default();
-            return Err(format!("`{status}`: {}", visible(detail)));
+            let detail = record.detail.clone().unwrap_or_default();
+            return Err(Unlisted::Status(record.status, detail));
         }
     };
     if !shows_all {
-        return Err("it did not run: an earlier pass stands for it".to_owned());
+        return Err(Unlisted::Cached);
     }
     let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let listed = count(record.diagnostics.len());
@@ -224,27 +259,23 @@ fn found(
     let failed = record.tests.map_or(0, |tests| tests.failed);
     let most = count(FINDINGS_KEPT);
     if record.errors.is_some_and(|n| n > most) || record.warnings.is_some_and(|n| n > most) {
-        return Err(format!(
-            "it has {counted} findings, and at most {most} of a severity can be listed: divide it into checks of fewer files"
-        ));
+        return Err(Unlisted::TooManyFindings(counted));
     }
     if failed > count(FAILED_KEPT) {
-        return Err(format!(
-            "{failed} of its tests fail, and at most {FAILED_KEPT} can be listed: divide it into checks of fewer tests"
-        ));
+        return Err(Unlisted::TooManyFailed(failed));
     }
     if !record.problems.is_empty()
         || listed != counted
         || count(record.failed_tests.len()) != failed
     {
-        return Err("its output was not read whole: it counts others than are listed".to_owned());
+        return Err(Unlisted::NotWhole);
     }
     let all = record.diagnostics.len() + record.failed_tests.len();
     if record.identities.len() != all {
         if record.status == Status::Failed {
             return Ok((Vec::new(), all));
         }
-        return Err("what it found is within its limits".to_owned());
+        return Err(Unlisted::WithinLimits);
     }
     let findings = record.diagnostics.iter().map(of_finding);
     let tests = record.failed_tests.iter().map(of_test);

@@ -30,12 +30,12 @@ pub fn write(
     to: &Path,
     force: bool,
 ) -> Result<String, Failure> {
-    let cannot = |what: &str, why: String| {
+    let cannot = |what: &str, why: io::Error| {
         let message = format!("there is no page for the run `{id}`: its {what} {why}");
         Failure::usage("vplan::records::no_page", message)
             .help("`vplan details` and `vplan report` show what is left of it")
     };
-    let absent = || "is not there, so the run did not come to its end".to_owned();
+    let absent = || io::Error::other("is not there, so the run did not come to its end");
     let report = history
         .report(id)
         .and_then(|r| r.ok_or_else(absent))

@@ -10,6 +10,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::source::Source;
@@ -362,13 +363,13 @@ fn has_its_files(contract: &Contract, check: &Check, facts: &Facts) -> bool {
 }
 
 fn recorded(history: &History, id: &str) -> Result<Recorded, Failure> {
-    let unreadable = |why: String| {
+    let unreadable = |why: io::Error| {
         let message = format!("the run `{}` {why}", visible(id));
         Failure::setup("vplan::audit::records", message)
     };
     let report = history.report(id).map_err(unreadable)?;
     let plan = history.plan(id).map_err(unreadable)?;
-    let plan = plan.ok_or_else(|| unreadable("has no plan".to_owned()))?;
+    let plan = plan.ok_or_else(|| unreadable(io::Error::other("has no plan")))?;
     let ended = report.iter().flat_map(|report| &report.steps);
     let failed = ended.filter(|step| !step.status.is_pass());
     Ok(Recorded {

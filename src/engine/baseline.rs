@@ -308,9 +308,10 @@ impl Engine<'_> {
 const RUN_FIRST: &str = "`vplan run --all --keep-going` looks at everything, then record again";
 
 fn read_run(history: &History, id: &str) -> Result<(Report, Plan), String> {
-    let (report, plan) = (history.report(id)?, history.plan(id));
+    let report = history.report(id).map_err(|why| why.to_string())?;
     let report = report.ok_or("has no report: it did not come to its end")?;
-    Ok((report, plan?.ok_or("has no plan beside its report")?))
+    let plan = history.plan(id).map_err(|why| why.to_string())?;
+    Ok((report, plan.ok_or("has no plan beside its report")?))
 }
 
 /// Finds the newest run of a contract that has a report.

@@ -149,11 +149,11 @@ fn trusted(site: &Site, asked: &CacheRequest) -> Result<Option<Trust>, Failure> 
     }
     Trust::from_pem(&text(&path)?)
         .map(Some)
-        .map_err(|why| unreadable(&path, &why))
+        .map_err(|why| unreadable(&path, &why.to_string()))
 }
 
 fn signer(path: &Path) -> Result<Signer, Failure> {
-    Signer::from_pem(&text(path)?).map_err(|why| unreadable(path, &why))
+    Signer::from_pem(&text(path)?).map_err(|why| unreadable(path, &why.to_string()))
 }
 
 fn text(path: &Path) -> Result<String, Failure> {

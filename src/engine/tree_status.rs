@@ -11,6 +11,7 @@ use crate::{
     Report, Session, Site, visible,
 };
 use std::collections::BTreeMap;
+use std::io;
 use vplan_check::outcome::Cause;
 use vplan_plan::caveat;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, RequestRecord, Risk};
@@ -492,7 +493,7 @@ enum RunMatch {
 
 fn read(history: &History, id: &str) -> Result<(Report, Plan, Digest), WhyNot> {
     let cannot =
-        |what: &str, why: String| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
+        |what: &str, why: io::Error| WhyNot::unknown(format!("its {what} cannot be used: {why}"));
     let missing = |what: &str| WhyNot::unknown(format!("its {what} is not there"));
     let report = history.report_and_digest(id);
     let report = report.map_err(|why| cannot("report", why))?;

@@ -143,14 +143,8 @@ impl Fetcher {
     /// # Errors
     /// The remote does not answer, lacks the commit, or the commit lacks the file.
     pub fn fetch(&self, origin: &GitOrigin, cap: u64) -> Result<Vec<u8>, PinError> {
-        let dir = scratch_folder()?;
-        let repository = Repository {
-            fetcher: self,
-            dir: dir.path(),
-            url: &origin.url,
-        };
         tracing::debug!(%origin, "fetching");
-        repository.init(&origin.revision)?;
+        let repository = Repository::new(self, &origin.url, &origin.revision)?;
         repository.bring(&origin.revision)?;
         let bytes = repository.file(origin, cap)?;
         tracing::debug!(bytes = bytes.len(), "fetched");
@@ -162,33 +156,39 @@ impl Fetcher {
     /// # Errors
     /// The remote does not answer, lacks the branch or tag, or has both.
     pub fn commit_of(&self, at: &GitRef) -> Result<String, PinError> {
-        let dir = scratch_folder()?;
-        let repository = Repository {
-            fetcher: self,
-            dir: dir.path(),
-            url: &at.url,
-        };
-        repository.init("")?;
-        repository.commit_of(&at.name)
+        Repository::new(self, &at.url, "")?.commit_of(&at.name)
     }
 }
 
-fn scratch_folder() -> Result<Scratch, PinError> {
-    let setup = |e: std::io::Error| error(SETUP, format!("there is no room to fetch into: {e}"));
-    Scratch::below(&tempfile::env::temp_dir(), FETCHES).map_err(setup)
+fn no_room(e: std::io::Error) -> PinError {
+    error(SETUP, format!("there is no room to fetch into: {e}"))
 }
 
 /// A bare repository for one import.
 struct Repository<'a> {
     fetcher: &'a Fetcher,
-    dir: &'a Path,
+    dir: Scratch,
     url: &'a str,
 }
 
-impl Repository<'_> {
+impl<'a> Repository<'a> {
+    /// Makes one, for commits with ids like this one.
+    fn new(fetcher: &'a Fetcher, url: &'a str, revision: &str) -> Result<Self, PinError> {
+        let dir = Scratch::below(&tempfile::env::temp_dir(), FETCHES).map_err(no_room)?;
+        let made = Self { fetcher, dir, url };
+        let format = if revision.len() == 64 {
+            "--object-format=sha256"
+        } else {
+            "--object-format=sha1"
+        };
+        let words = ["init", "--quiet", "--bare", "--template=", format];
+        made.answer(&words, 1 << 16, SETUP)?;
+        Ok(made)
+    }
+
     fn arguments(&self, args: &[&str]) -> Vec<OsString> {
         let mut git_dir = OsString::from("--git-dir=");
-        git_dir.push(self.dir);
+        git_dir.push(self.dir.path());
         let all = hardening(NO_UPKEEP).map(OsString::from).chain([git_dir]);
         all.chain(args.iter().map(OsString::from)).collect()
     }
@@ -198,7 +198,7 @@ impl Repository<'_> {
         let mut command = Command::new(&self.fetcher.program);
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         command
-            .current_dir(self.dir)
+            .current_dir(self.dir.path())
             .args(self.arguments(args))
             .env_clear();
         command.envs(self.fetcher.env.iter().map(|(n, v)| (text(n), text(v))));
@@ -207,27 +207,22 @@ impl Repository<'_> {
         let answer = call::start(&mut command, LOCAL_LIMIT, cap).and_then(call::Started::finish);
         answer.map_err(|fault| {
             let limits = (LOCAL_LIMIT.as_secs(), (cap >> 20) as u64);
-            error(
-                SETUP,
-                unanswered(fault, name.to_owned(), limits).to_string(),
-            )
+            let fault = unanswered(fault, name.to_owned(), limits);
+            error(SETUP, fault.to_string())
         })
     }
 
-    /// Makes the repository, for commits with ids like this one.
-    fn init(&self, revision: &str) -> Result<(), PinError> {
-        let format = if revision.len() == 64 {
-            "--object-format=sha256"
-        } else {
-            "--object-format=sha1"
-        };
-        let words = ["init", "--quiet", "--bare", "--template=", format];
-        let output = self.local(&words, 1 << 16)?;
+    /// Runs git as [`Repository::local`] does; a failure has this code.
+    fn answer(&self, args: &[&str], cap: u64, code: Code) -> Result<Vec<u8>, PinError> {
+        let output = self.local(args, cap)?;
         if output.exit == Some(0) {
-            Ok(())
-        } else {
-            Err(error(SETUP, failure("init", &output.stderr)))
+            return Ok(output.stdout);
         }
+        let failed = GitError::Failed {
+            command: args.first().copied().unwrap_or_default().to_owned(),
+            message: reason(&output.stderr),
+        };
+        Err(error(code, failed.to_string()))
     }
 
     /// Fetches the commit alone, or everything if the server does not allow that.
@@ -251,11 +246,8 @@ impl Repository<'_> {
         tracing::debug!(
             "the server does not give the commit alone; fetching all branches and tags"
         );
-        let all = [
-            "+refs/heads/*:refs/fetched/heads/*",
-            "+refs/tags/*:refs/fetched/tags/*",
-        ];
-        let [heads, tags] = all;
+        let heads = "+refs/heads/*:refs/fetched/heads/*";
+        let tags = "+refs/tags/*:refs/fetched/tags/*";
         let everything = self.fetch(&[url, heads, tags], deadline)?;
         if everything.exit == Some(0) {
             Ok(())
@@ -319,14 +311,9 @@ impl Repository<'_> {
 
     /// Runs git with a connection, below a supervisor.
     fn online(&self, args: &[&str], deadline: Instant) -> Result<Evidence, PinError> {
-        let mut argv = vec![Word::new(
-            self.fetcher.program.as_os_str().as_bytes().to_vec(),
-        )];
-        argv.extend(
-            self.arguments(args)
-                .into_iter()
-                .map(|a| Word::new(a.into_vec())),
-        );
+        let program = self.fetcher.program.clone().into_os_string();
+        let argv = [program].into_iter().chain(self.arguments(args));
+        let argv: Vec<Word> = argv.map(|word| Word::new(word.into_vec())).collect();
         let mut env = self.fetcher.env.clone();
         // Stronger than `protocol.*.allow`: the user's own configuration does not add to it.
         let protocols = if self.url.starts_with("file:") {
@@ -334,12 +321,9 @@ impl Repository<'_> {
         } else {
             "https:ssh"
         };
-        env.insert(
-            b"GIT_ALLOW_PROTOCOL".to_vec(),
-            protocols.as_bytes().to_vec(),
-        );
-        let root = Root::open(self.dir)
-            .map_err(|e| error(SETUP, format!("there is no room to fetch into: {e}")))?;
+        env.insert(b"GIT_ALLOW_PROTOCOL".to_vec(), protocols.into());
+        let root = Root::open(self.dir.path()).map_err(no_room)?;
+        let limit_ms = u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX);
         let what = Try {
             input: None,
             root: &root,
@@ -353,21 +337,17 @@ impl Repository<'_> {
             live: None,
             formats: None,
             confine: None,
-            limit_ms: u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX),
+            limit_ms,
             observe: false,
         };
         let evidence = run(&self.fetcher.pool, &what, deadline, (None, None))
             .0
             .evidence;
         if evidence.timed_out {
-            let limit =
-                show_duration(u64::try_from(self.fetcher.limit.as_millis()).unwrap_or(u64::MAX));
+            let limit = show_duration(limit_ms);
             let message = format!("`{}` did not answer within {limit}", self.url);
-            return Err(helped(
-                TIMED_OUT,
-                message,
-                "try again, or give it more time with `--timeout`",
-            ));
+            let help = "try again, or give it more time with `--timeout`";
+            return Err(helped(TIMED_OUT, message, help));
         }
         Ok(evidence)
     }
@@ -399,35 +379,23 @@ impl Repository<'_> {
                 return Err(helped(NO_COMMIT, message, &help));
             }
             _ => {
-                return Err(error(
-                    NOT_A_COMMIT,
-                    format!("`{revision}` of `{url}` is no commit"),
-                ));
+                let message = format!("`{revision}` of `{url}` is no commit");
+                return Err(error(NOT_A_COMMIT, message));
             }
         }
         let name = std::str::from_utf8(path.as_bytes()).unwrap_or_default();
         let words = ["ls-tree", "-z", "-l", "--full-tree", revision, "--", name];
-        let listed = self.local(&words, 1 << 20)?;
-        if listed.exit != Some(0) {
-            return Err(error(FETCH_FAILED, failure("ls-tree", &listed.stderr)));
-        }
-        if listed.stdout.is_empty() {
+        let listed = self.answer(&words, 1 << 20, FETCH_FAILED)?;
+        if listed.is_empty() {
             let short: String = revision.chars().take(12).collect();
             let message = format!("there is no `{path}` in `{url}` at `{short}`");
-            return Err(helped(
-                NO_FILE,
-                message,
-                "the path begins at that repository's root",
-            ));
+            let help = "the path begins at that repository's root";
+            return Err(helped(NO_FILE, message, help));
         }
         let unreadable = || error(FETCH_FAILED, GitError::Unreadable("ls-tree").to_string());
-        let head = String::from_utf8_lossy(&listed.stdout);
-        let words: Vec<&str> = head
-            .split('\t')
-            .next()
-            .unwrap_or_default()
-            .split_ascii_whitespace()
-            .collect();
+        let head = String::from_utf8_lossy(&listed);
+        let head = head.split('\t').next().unwrap_or_default();
+        let words: Vec<&str> = head.split_ascii_whitespace().collect();
         let [mode, _, id, size] = words.as_slice() else {
             return Err(unreadable());
         };
@@ -439,38 +407,18 @@ impl Repository<'_> {
             _ => Some("no regular file"),
         };
         if let Some(what) = what {
-            return Err(helped(
-                NOT_A_FILE,
-                format!("`{path}` in `{url}` is {what}"),
-                "name the file itself",
-            ));
+            let message = format!("`{path}` in `{url}` is {what}");
+            return Err(helped(NOT_A_FILE, message, "name the file itself"));
         }
         if size.parse::<u64>().map_err(|_| unreadable())? > cap {
             let message = format!("`{path}` in `{url}` is larger than {}", show_size(cap));
-            return Err(helped(
-                TOO_LARGE,
-                message,
-                "raise the limit with `--max-file`",
-            ));
+            let help = "raise the limit with `--max-file`";
+            return Err(helped(TOO_LARGE, message, help));
         }
-        let id = Oid::parse(id.as_bytes())
-            .ok_or_else(unreadable)?
-            .to_string();
-        let output = self.local(&["cat-file", "blob", &id], cap)?;
-        if output.exit == Some(0) {
-            Ok(output.stdout)
-        } else {
-            Err(error(FETCH_FAILED, failure("cat-file", &output.stderr)))
-        }
+        let id = Oid::parse(id.as_bytes()).ok_or_else(unreadable)?;
+        let words = ["cat-file", "blob", &id.to_string()];
+        self.answer(&words, cap, FETCH_FAILED)
     }
-}
-
-fn failure(command: &str, stderr: &[u8]) -> String {
-    GitError::Failed {
-        command: command.to_owned(),
-        message: reason(stderr),
-    }
-    .to_string()
 }
 
 /// Returns the most informative line of git's output, shortened and safe to show.

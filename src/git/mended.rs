@@ -119,12 +119,10 @@ impl Git {
     /// it.
     pub fn at_mended_index(&self, file: &Path, mended: &[Mended]) -> Result<Self, MendError> {
         self.is_staged(mended)?;
-        let copied = |e: io::Error| failed("index", e);
-        match std::fs::copy(&self.layout.index, file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(copied(error).into());
-            }
-            _ => {}
+        if let Err(error) = std::fs::copy(&self.layout.index, file)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(failed("index", error).into());
         }
         let other = self.clone().with_index(file);
         other.stage(mended)?;
@@ -152,19 +150,12 @@ impl Git {
     /// Puts the fixed files into the index, all at once.
     fn stage(&self, mended: &[Mended]) -> Result<(), GitError> {
         let none = "0".repeat(2 * id_length(self)?);
-        let line = |file: &Mended| match &file.after {
-            Some(blob) => [
-                format!("{:o} {}\t", blob.mode, blob.id).as_bytes(),
-                file.path.as_bytes(),
-                b"\0",
-            ]
-            .concat(),
-            None => [
-                format!("0 {none}\t").as_bytes(),
-                file.path.as_bytes(),
-                b"\0",
-            ]
-            .concat(),
+        let line = |file: &Mended| {
+            let head = match &file.after {
+                Some(blob) => format!("{:o} {}\t", blob.mode, blob.id),
+                None => format!("0 {none}\t"),
+            };
+            [head.as_bytes(), file.path.as_bytes(), b"\0"].concat()
         };
         let lines: Vec<u8> = mended.iter().flat_map(line).collect();
         let given = memory(&lines).map_err(|e| failed("index", e))?;

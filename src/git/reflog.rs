@@ -3,7 +3,7 @@
 
 use super::error::GitError;
 use super::object::Oid;
-use super::{Git, repository};
+use super::{Git, repository, words};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -174,7 +174,11 @@ impl Git {
             let log = listed(&output.stdout);
             return Ok((!log.is_empty()).then_some(log));
         }
-        read_log(dir, name).map_err(|_| GitError::Unreadable("reflog"))
+        match files::read_plain(&dir.join("logs").join(name), MOST) {
+            Ok(bytes) => Ok(Some(parse(&bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(_) => Err(GitError::Unreadable("reflog")),
+        }
     }
 
     /// Returns the stash entries with their messages, and what a rebase or a merge of this work tree
@@ -252,12 +256,10 @@ impl Git {
         if asked().next().is_none() {
             return Ok(Vec::new());
         }
-        let mut arguments = vec!["rev-list".to_owned(), "--ignore-missing".to_owned()];
-        arguments.push("--parents".to_owned());
-        arguments.extend(asked().map(ToString::to_string));
-        arguments.push("--not".to_owned());
-        arguments.extend([&head].into_iter().chain(known).map(ToString::to_string));
-        arguments.push("--".to_owned());
+        let ids = asked().map(ToString::to_string).chain(["--not".to_owned()]);
+        let ids = ids.chain([&head].into_iter().chain(known).map(ToString::to_string));
+        let mut arguments = words("rev-list --ignore-missing --parents", ids);
+        arguments.push("--".into());
         let output = self.ask(&arguments)?;
         let (mut listed, mut parents) = (BTreeSet::new(), BTreeSet::new());
         for line in output.split(|b| *b == b'\n') {
@@ -311,14 +313,6 @@ impl Git {
 
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-fn read_log(dir: &Path, name: &str) -> std::io::Result<Option<Vec<Movement>>> {
-    match files::read_plain(&dir.join("logs").join(name), MOST) {
-        Ok(bytes) => Ok(Some(parse(&bytes))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

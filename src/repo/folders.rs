@@ -2,7 +2,9 @@
 
 use crate::packages::{self, Manifests};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::folders::{EachQuestion, FolderAnswers, FolderQuery};
 use vplan_base::nearest::nearest;
@@ -16,6 +18,7 @@ use vplan_contract::error::{EACH_EMPTY, EACH_MEMBER, EACH_WORKSPACE};
 use vplan_front as front;
 use vplan_front::workspace::{Remark, Workspace, WorkspaceFault};
 use vplan_git::Git;
+use vplan_git::error::GitError;
 use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, DirectoryNames};
 use vplan_os::files::walk;
@@ -26,6 +29,23 @@ pub const FOLDERS: Code = Code("vplan::load::folders");
 /// Maximum number of rounds for the questions of one file: an `each` inside another one has its
 /// question only after the outer one is answered.
 const ROUNDS: usize = 8;
+
+/// The reason why files cannot be listed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ListError {
+    #[error("there is no git")]
+    NoGit,
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("{0}")]
+    Walk(Arc<io::Error>),
+}
+
+impl From<io::Error> for ListError {
+    fn from(error: io::Error) -> Self {
+        Self::Walk(Arc::new(error))
+    }
+}
 
 /// The source of folder names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,13 +91,13 @@ pub struct Folders<'a> {
     /// The base of the change, if it is known; HEAD otherwise.
     base: Option<&'a Oid>,
     known: FolderAnswers,
-    files: Option<Result<Vec<RepoPath>, String>>,
+    files: Option<Result<Vec<RepoPath>, ListError>>,
     /// The files of commits, after the first query for each.
-    commits: BTreeMap<String, Result<Vec<RepoPath>, String>>,
+    commits: BTreeMap<String, Result<Vec<RepoPath>, ListError>>,
     /// The files that git tracks, after the first query.
-    indexed: Option<Result<Vec<RepoPath>, String>>,
+    indexed: Option<Result<Vec<RepoPath>, ListError>>,
     /// The manifests of the work tree, after the first query.
-    manifests: Option<Result<Manifests<'a>, String>>,
+    manifests: Option<Result<Manifests<'a>, ListError>>,
     /// The rows that each file has made.
     rows: BTreeMap<SourceId, Rows>,
     /// Whether a message already reported that the files cannot be listed.
@@ -216,7 +236,7 @@ impl<'a> Folders<'a> {
                     .get_or_insert_with(|| Manifests::here(root, git));
                 match here {
                     Ok(here) => here.read(query),
-                    Err(message) => Err(WorkspaceFault::Broken(query.dir.clone(), message.clone())),
+                    Err(e) => Err(WorkspaceFault::Broken(query.dir.clone(), e.to_string())),
                 }
             }
         };
@@ -276,17 +296,17 @@ impl<'a> Folders<'a> {
         &mut self,
         commit: &Oid,
         query: &FolderQuery,
-    ) -> Result<BTreeSet<RepoPath>, String> {
+    ) -> Result<BTreeSet<RepoPath>, ListError> {
         let git = self.git;
         let files = self.commits.entry(commit.to_string());
         let files = files.or_insert_with(|| files_of(git, commit));
-        Ok(in_listing(query, files.as_ref()?))
+        Ok(in_listing(query, files.as_ref().map_err(Clone::clone)?))
     }
 
     /// The folders of the work tree. Those with tracked files are known from the index, without
     /// scanning files. Untracked files are listed only if there is a folder without a tracked file.
-    fn in_work_tree(&mut self, query: &FolderQuery) -> Result<BTreeSet<RepoPath>, String> {
-        let beneath = Beneath::open(self.root).map_err(|e| e.to_string())?;
+    fn in_work_tree(&mut self, query: &FolderQuery) -> Result<BTreeSet<RepoPath>, ListError> {
+        let beneath = Beneath::open(self.root)?;
         let mut names = DirectoryNames::default();
         let mut open: BTreeSet<RepoPath> = query.on_disk(|dir| {
             let folders = beneath.list(dir).into_iter();
@@ -314,15 +334,13 @@ impl<'a> Folders<'a> {
             }
         };
         if let Some(git) = self.git {
-            let indexed = self
-                .indexed
-                .get_or_insert_with(|| git.files_indexed().map_err(|e| e.to_string()));
-            settle(&mut open, indexed.as_ref()?);
+            let indexed = self.indexed.get_or_insert_with(|| Ok(git.files_indexed()?));
+            settle(&mut open, indexed.as_ref().map_err(Clone::clone)?);
         }
         if !open.is_empty() {
             let (root, git) = (self.root, self.git);
             let files = self.files.get_or_insert_with(|| files_here(root, git));
-            settle(&mut open, files.as_ref()?);
+            settle(&mut open, files.as_ref().map_err(Clone::clone)?);
         }
         Ok(found)
     }
@@ -408,17 +426,16 @@ impl<'a> Folders<'a> {
 }
 
 /// Lists the files of the work tree that git tracks, or neither tracks nor ignores; without git all.
-fn files_here(root: &Path, git: Option<&Git>) -> Result<Vec<RepoPath>, String> {
+pub(crate) fn files_here(root: &Path, git: Option<&Git>) -> Result<Vec<RepoPath>, ListError> {
     match git {
-        Some(git) => git.files_present().map_err(|e| e.to_string()),
-        None => walk(root, &RepoPath::root()).map_err(|e| e.to_string()),
+        Some(git) => Ok(git.files_present()?),
+        None => Ok(walk(root, &RepoPath::root())?),
     }
 }
 
 /// Lists the files of a commit.
-fn files_of(git: Option<&Git>, commit: &Oid) -> Result<Vec<RepoPath>, String> {
-    let git = git.ok_or("there is no git")?;
-    git.names_at(commit).map_err(|e| e.to_string())
+fn files_of(git: Option<&Git>, commit: &Oid) -> Result<Vec<RepoPath>, ListError> {
+    Ok(git.ok_or(ListError::NoGit)?.names_at(commit)?)
 }
 
 /// The folders of a list of files that is whole.
@@ -443,7 +460,7 @@ pub fn folders_at(
     git: Option<&Git>,
     commit: &Oid,
     asked: &FolderAnswers,
-) -> Result<FolderAnswers, String> {
+) -> Result<FolderAnswers, ListError> {
     let files = files_of(git, commit)?;
     let answer = |asked: &EachQuestion| {
         let found = match asked {

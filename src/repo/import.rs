@@ -221,10 +221,9 @@ impl Reader<'_, '_> {
         let id = self.source_of(&source, place)?;
         // The text was read within the cap on size.
         let draft = self.from.folders.lower(self.sources, id, dir, self.sink);
-        let path = if let Source::Local(path) = &source {
-            Some(path.clone())
-        } else {
-            None
+        let path = match &source {
+            Source::Local(path) => Some(path.clone()),
+            Source::Std { .. } | Source::Git(_) => None,
         };
         let mut differs = !draft.asked.is_empty();
         let index = self.files.push(File {
@@ -308,7 +307,7 @@ impl Reader<'_, '_> {
             let byte = e.as_bytes().get(at).copied().unwrap_or(0);
             let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at offset {at}");
             (
-                ImportFault::new(NOT_UTF8, message, "imported here").help("save the file as UTF-8"),
+                here(NOT_UTF8, message).help("save the file as UTF-8"),
                 false,
             )
         })
@@ -325,18 +324,18 @@ impl Reader<'_, '_> {
                 Ok(Some(bytes)) => Ok(bytes),
                 Ok(None) => {
                     let message = format!("the revision `{}` has no file `{path}`", commit.short());
-                    Err(ImportFault::new(MISSING, message, "imported here"))
+                    Err(here(MISSING, message))
                 }
                 Err(GitError::TooLarge { .. }) => Err(too_large(&path.to_string(), max)),
                 Err(e) => Err(unreadable(path, &e.to_string())),
             };
         }
-        if self.beneath.is_none() {
-            self.beneath =
-                Some(Beneath::open(self.from.root).map_err(|e| unreadable(path, &e.to_string()))?);
-        }
-        let Some(beneath) = &self.beneath else {
-            return Err(unreadable(path, "the root cannot be opened"));
+        let beneath = match &mut self.beneath {
+            Some(beneath) => beneath,
+            none => {
+                let opened = Beneath::open(self.from.root);
+                none.insert(opened.map_err(|e| unreadable(path, &e.to_string()))?)
+            }
         };
         beneath.read(path, max).map_err(|e| match e {
             ReadError::Missing => missing(beneath, path),
@@ -348,12 +347,8 @@ impl Reader<'_, '_> {
             ReadError::NotRegular => {
                 let directory = beneath.inspect(path).target.is_ok_and(|t| t.kind == Kind::Dir);
                 let what = if directory { "a directory" } else { "a pipe, a socket or a device" };
-                let fault = ImportFault::new(NO_FILE, format!("`{path}` is {what}"), "imported here");
-                if directory {
-                    fault.help("name the contract in it")
-                } else {
-                    fault.help("a contract is a regular file")
-                }
+                let fault = here(NO_FILE, format!("`{path}` is {what}"));
+                fault.help(if directory { "name the contract in it" } else { "a contract is a regular file" })
             }
             ReadError::TooLarge(_) => too_large(&path.to_string(), max),
             ReadError::System(message) => unreadable(path, &message),
@@ -364,47 +359,31 @@ impl Reader<'_, '_> {
 fn unpinned(e: PinError) -> ImportFault {
     ImportFault {
         help: e.help,
-        ..ImportFault::new(e.code, e.message, "imported here")
+        ..here(e.code, e.message)
     }
 }
 
+fn here(code: Code, message: String) -> ImportFault {
+    ImportFault::new(code, message, "imported here")
+}
+
 fn unreadable(path: &RepoPath, message: &str) -> ImportFault {
-    ImportFault::new(
-        UNREADABLE,
-        format!("`{path}` cannot be read: {message}"),
-        "imported here",
-    )
+    here(UNREADABLE, format!("`{path}` cannot be read: {message}"))
 }
 
 fn too_large(shown: &str, max: u64) -> ImportFault {
-    ImportFault::new(
-        TOO_LARGE,
-        format!("`{shown}` is larger than {}", show_size(max)),
-        "imported here",
-    )
-    .help("split it, or raise the limit with `--max-file`")
+    let message = format!("`{shown}` is larger than {}", show_size(max));
+    here(TOO_LARGE, message).help("split it, or raise the limit with `--max-file`")
 }
 
 fn missing(beneath: &Beneath, path: &RepoPath) -> ImportFault {
     if beneath.link(path).is_some() {
-        return ImportFault::new(
-            MISSING,
-            format!("`{path}` is a symlink to nothing"),
-            "imported here",
-        );
+        return here(MISSING, format!("`{path}` is a symlink to nothing"));
     }
-    let fault = ImportFault::new(
-        MISSING,
-        format!("there is no file `{path}`"),
-        "imported here",
-    );
-    let slash = path.as_bytes().iter().rposition(|b| *b == b'/');
-    let dir = slash
-        .and_then(|at| RepoPath::from_exact(path.as_bytes().get(..at)?))
-        .unwrap_or_else(RepoPath::root);
+    let fault = here(MISSING, format!("there is no file `{path}`"));
     // Only a readable name helps, and only one that may be a contract.
     let names: Vec<String> = beneath
-        .names(&dir)
+        .names(&path.folder())
         .into_iter()
         .filter_map(|n| String::from_utf8(n).ok())
         .collect();
@@ -420,11 +399,8 @@ fn missing(beneath: &Beneath, path: &RepoPath) -> ImportFault {
 }
 
 fn unknown_std(name: &str, shown: &str) -> ImportFault {
-    let fault = ImportFault::new(
-        UNKNOWN_STD,
-        format!("`{shown}` is not shipped with this version of vplan"),
-        "imported here",
-    );
+    let message = format!("`{shown}` is not shipped with this version of vplan");
+    let fault = here(UNKNOWN_STD, message);
     if let Some(newest) = front::std::newest(name) {
         let version = newest.version;
         return fault.help(format!(

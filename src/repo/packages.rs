@@ -1,16 +1,15 @@
 //! Reads the packages of workspaces, in the work tree or in a commit.
 
+use crate::folders::{ListError, files_here};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use vplan_base::path::RepoPath;
-use vplan_base::unit::show_size;
 use vplan_base::workspace::{Manifest, WorkspaceQuery};
 use vplan_front::workspace::{self, Files, Workspace, WorkspaceFault};
 use vplan_git::Git;
 use vplan_git::object::Oid;
-use vplan_os::files::beneath::Beneath;
-use vplan_os::files::walk;
+use vplan_os::files::beneath::{Beneath, ReadError};
 
 /// Size limit of a manifest, in bytes.
 const LARGEST: u64 = 4 << 20;
@@ -23,12 +22,8 @@ pub(crate) struct Manifests<'a> {
 
 impl<'a> Manifests<'a> {
     /// Lists those that git tracks, or neither tracks nor ignores; without git all.
-    pub(crate) fn here(root: &'a Path, git: Option<&Git>) -> Result<Self, String> {
-        let paths = match git {
-            Some(git) => git.files_present().map_err(|e| e.to_string()),
-            None => walk(root, &RepoPath::root()).map_err(|e| e.to_string()),
-        };
-        let mut paths = paths?;
+    pub(crate) fn here(root: &'a Path, git: Option<&Git>) -> Result<Self, ListError> {
+        let mut paths = files_here(root, git)?;
         // The index may list files that no longer exist.
         let is_there = |path: &RepoPath| root.join(path.to_os()).symlink_metadata().is_ok();
         paths.retain(|path| Manifest::is_read(path.name()) && is_there(path));
@@ -38,10 +33,9 @@ impl<'a> Manifests<'a> {
     pub(crate) fn read(&self, query: &WorkspaceQuery) -> Result<Workspace, WorkspaceFault> {
         let beneath = Beneath::open(self.root);
         let text = |path: &RepoPath| {
-            let beneath = beneath
-                .as_ref()
-                .map_err(|e| io::Error::other(e.to_string()))?;
-            decoded(beneath.read(path, LARGEST).map_err(io::Error::other)?)
+            let beneath = beneath.as_ref().map_err(ToString::to_string)?;
+            let read = beneath.read(path, LARGEST).and_then(decoded);
+            read.map_err(|e| e.to_string())
         };
         let files = Files {
             paths: &self.paths,
@@ -64,8 +58,8 @@ pub(crate) fn in_commit(
     paths.retain(|path| Manifest::is_read(path.name()));
     let contents: BTreeMap<RepoPath, Vec<u8>> = git.contents_at(commit, &paths).map_err(failed)?;
     let text = |path: &RepoPath| {
-        let content = contents.get(path).cloned();
-        decoded(content.ok_or_else(|| io::Error::other("it is no regular file"))?)
+        let content = contents.get(path).cloned().ok_or(ReadError::NotRegular);
+        content.and_then(decoded).map_err(|e| e.to_string())
     };
     let files = Files {
         paths: &paths,
@@ -74,10 +68,9 @@ pub(crate) fn in_commit(
     workspace::read(query, files)
 }
 
-fn decoded(content: Vec<u8>) -> io::Result<String> {
+fn decoded(content: Vec<u8>) -> Result<String, ReadError> {
     if content.len() as u64 > LARGEST {
-        let why = format!("it is larger than {}", show_size(LARGEST));
-        return Err(io::Error::other(why));
+        return Err(ReadError::TooLarge(LARGEST));
     }
-    String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8"))
+    String::from_utf8(content).map_err(|_| ReadError::System("it is not UTF-8".to_owned()))
 }

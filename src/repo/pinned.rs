@@ -54,11 +54,8 @@ impl Pins for Pinned<'_> {
     fn read(&mut self, origin: &GitOrigin) -> Result<Vec<u8>, PinError> {
         let Some(pin) = self.lock.import(origin) else {
             let message = format!("`{}` is not pinned by the lock", origin.url);
-            return Err(helped(
-                NOT_PINNED,
-                message,
-                "`vplan lock` fetches and pins it",
-            ));
+            let help = "`vplan lock` fetches and pins it";
+            return Err(helped(NOT_PINNED, message, help));
         };
         let store = self.store.ok_or_else(no_cache)?;
         match cached(store, pin, self.max_file)? {
@@ -74,11 +71,8 @@ impl Pins for Pinned<'_> {
         let pinned = self.lock.commit(at).map(|pinned| pinned.commit.clone());
         pinned.ok_or_else(|| {
             let message = format!("`{}` of `{}` is not pinned by the lock", at.name, at.url);
-            helped(
-                NOT_PINNED,
-                message,
-                "`vplan lock` finds its commit and pins it",
-            )
+            let help = "`vplan lock` finds its commit and pins it";
+            helped(NOT_PINNED, message, help)
         })
     }
 }
@@ -276,11 +270,8 @@ impl Fetching<'_> {
             Some(Err(e)) => Err(e.clone()),
             None => {
                 let message = format!("{}, and `--offline` fetches nothing", offline());
-                Err(helped(
-                    OFFLINE,
-                    message,
-                    "run `vplan lock` with a connection",
-                ))
+                let help = "run `vplan lock` with a connection";
+                Err(helped(OFFLINE, message, help))
             }
         }
     }

@@ -34,17 +34,30 @@ pub enum Untrusted {
     Forged,
 }
 
+/// The reason why a text holds no usable key. Reveals nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error(
+        "it holds no private ed25519 key in PKCS8 PEM, as `openssl genpkey -algorithm ed25519` makes it"
+    )]
+    NotPrivate,
+    /// The number of the block.
+    #[error("block {0} of it is no public ed25519 key in PEM, as `openssl pkey -pubout` makes it")]
+    NotPublic(usize),
+    #[error("its last key has no end")]
+    Unfinished,
+    #[error("it holds no public key")]
+    Empty,
+}
+
 impl Signer {
     /// Reads a private key: PKCS8, PEM.
     ///
     /// # Errors
-    /// It is not such a key. For people; reveals nothing of the key.
-    pub fn from_pem(text: &str) -> Result<Self, String> {
+    /// It is not such a key.
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let key = SigningKey::from_pkcs8_pem(text.trim());
-        key.map(Self).map_err(|_| {
-            "it holds no private ed25519 key in PKCS8 PEM, as `openssl genpkey -algorithm ed25519` makes it"
-                .to_owned()
-        })
+        key.map(Self).map_err(|_| KeyError::NotPrivate)
     }
 
     /// Returns a text, of whole lines, followed by the line of its signature.
@@ -60,8 +73,8 @@ impl Trust {
     /// Reads public keys: PEM blocks, with any lines of text between them.
     ///
     /// # Errors
-    /// A block is not a key, or there is none. For people.
-    pub fn from_pem(text: &str) -> Result<Self, String> {
+    /// A block is not a key, or there is none.
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let mut keys = BTreeMap::new();
         let mut block: Option<String> = None;
         for line in text.lines().map(str::trim) {
@@ -75,21 +88,17 @@ impl Trust {
             lines.push('\n');
             if line.starts_with(END) {
                 let key = VerifyingKey::from_public_key_pem(lines.trim_end());
-                let key = key.ok().filter(|key| !key.is_weak()).ok_or_else(|| {
-                    format!(
-                        "block {} of it is no public ed25519 key in PEM, as `openssl pkey -pubout` makes it",
-                        keys.len() + 1
-                    )
-                })?;
+                let key = key.ok().filter(|key| !key.is_weak());
+                let key = key.ok_or(KeyError::NotPublic(keys.len() + 1))?;
                 keys.insert(id_of(&key), key);
                 block = None;
             }
         }
         if block.is_some() {
-            return Err("its last key has no end".to_owned());
+            return Err(KeyError::Unfinished);
         }
         if keys.is_empty() {
-            return Err("it holds no public key".to_owned());
+            return Err(KeyError::Empty);
         }
         Ok(Self(keys))
     }

@@ -7,9 +7,7 @@
 
 use crate::records::{EVENTS, FOLDER, REPORT, RUNS, STARTS, log_name, service_log_name};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::collections::BTreeSet;
@@ -23,7 +21,7 @@ use vplan_base::word::{visible, visible_path};
 use vplan_os::files::read_bounded;
 use vplan_os::parallel;
 use vplan_os::process::program::message_of;
-use vplan_os::retry_eintr::{flock, openat, read_dir};
+use vplan_os::retry_eintr::{self, flock, open_folder, read_dir};
 use vplan_plan::{Plan, document};
 use vplan_run::expected::ExpectedTimes;
 use vplan_run::journal::Line;
@@ -134,19 +132,13 @@ impl History {
     /// Something else is in their place, or they cannot be entered. Missing records are no error,
     /// except in a directory that was named.
     pub fn open(root: &Path, elsewhere: Option<&Path>) -> Result<Self, HistoryError> {
-        let follow = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let opened = |path: &Path| open_folder(path).map_err(|e| failed(path, e));
         let (base, base_path) = match elsewhere {
-            Some(path) => {
-                let base = openat(CWD, path, follow, Mode::empty());
-                (Some(base.map_err(|e| failed(path, e))?), path.to_owned())
-            }
+            Some(path) => (Some(opened(path)?), path.to_owned()),
             None => {
                 let path = root.join(FOLDER);
-                let root = openat(CWD, root, follow, Mode::empty()).map_err(|e| failed(root, e))?;
-                (
-                    enter(root.as_fd(), FOLDER).map_err(|e| failed(&path, e))?,
-                    path,
-                )
+                let base = enter(opened(root)?.as_fd(), FOLDER);
+                (base.map_err(|e| failed(&path, e))?, path)
             }
         };
         let path = base_path.join(RUNS);
@@ -200,13 +192,13 @@ impl History {
         Ok(names)
     }
 
-    pub(super) fn folder(&self, id: &str) -> Result<OwnedFd, String> {
+    pub(super) fn folder(&self, id: &str) -> io::Result<OwnedFd> {
         let runs = self.runs.as_ref();
         match runs.map_or(Ok(None), |runs| enter(runs.as_fd(), id)) {
             Ok(Some(folder)) if is_run_id(id) => Ok(folder),
-            Ok(_) => Err("there is no such run".to_owned()),
-            Err(Errno::NOTDIR | Errno::LOOP) => Err("it is no folder".to_owned()),
-            Err(e) => Err(message_of(&e.into())),
+            Ok(_) => Err(io::Error::other("there is no such run")),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err(io::Error::other("it is no folder")),
+            Err(e) => Err(io::Error::other(message_of(&e.into()))),
         }
     }
 
@@ -219,7 +211,7 @@ impl History {
             trouble: None,
             writing: false,
         };
-        match self.events_and_writer(id) {
+        match self.events_within(id, MAX_FILE) {
             Ok((bytes, writing)) => {
                 past.run = replay(&bytes);
                 past.writing = writing;
@@ -240,8 +232,8 @@ impl History {
     ///
     /// # Errors
     /// The reason why there are none, for people.
-    pub fn events(&self, id: &str) -> Result<Vec<u8>, String> {
-        self.events_and_writer(id).map(|(bytes, _)| bytes)
+    pub fn events(&self, id: &str) -> io::Result<Vec<u8>> {
+        self.events_within(id, MAX_FILE).map(|(bytes, _)| bytes)
     }
 
     /// Adds the latest runs to the times of some steps: a few small journals, however many there
@@ -260,12 +252,8 @@ impl History {
         }
     }
 
-    fn events_and_writer(&self, id: &str) -> Result<(Vec<u8>, bool), String> {
-        self.events_within(id, MAX_FILE)
-    }
-
-    /// Reads a journal of at most so many bytes.
-    fn events_within(&self, id: &str, most: u64) -> Result<(Vec<u8>, bool), String> {
+    /// Reads a journal of at most so many bytes, and whether it is being written.
+    fn events_within(&self, id: &str, most: u64) -> io::Result<(Vec<u8>, bool)> {
         let file = open(self.folder(id)?.as_fd(), EVENTS).map_err(cannot)?;
         // First the lock, then the content: the process that released it had written everything.
         let writing = flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK);
@@ -276,8 +264,8 @@ impl History {
     /// Reads the report of a run; `None` when it has none. For runs that have ended.
     ///
     /// # Errors
-    /// The reason why it cannot be read, for people.
-    pub fn report(&self, id: &str) -> Result<Option<Report>, String> {
+    /// The reason why it cannot be read, to follow the name of the run.
+    pub fn report(&self, id: &str) -> io::Result<Option<Report>> {
         Ok(self.report_and_digest(id)?.map(|(report, _)| report))
     }
 
@@ -285,11 +273,11 @@ impl History {
     ///
     /// # Errors
     /// As [`History::report`].
-    pub fn report_and_digest(&self, id: &str) -> Result<Option<(Report, Digest)>, String> {
+    pub fn report_and_digest(&self, id: &str) -> io::Result<Option<(Report, Digest)>> {
         let Some(bytes) = self.file(id, REPORT)? else {
             return Ok(None);
         };
-        let part = merge::read(REPORT, &bytes).map_err(|e| e.message)?;
+        let part = merge::read(REPORT, &bytes).map_err(|e| io::Error::other(e.message))?;
         Ok(Some((part.report, Digest::of(&bytes))))
     }
 
@@ -298,39 +286,43 @@ impl History {
     /// # Errors
     /// The reason why it cannot be read, for people; also that its content does not have its
     /// digest.
-    pub fn plan(&self, id: &str) -> Result<Option<Plan>, String> {
+    pub fn plan(&self, id: &str) -> io::Result<Option<Plan>> {
         let Some(bytes) = self.file(id, "plan.json")? else {
             return Ok(None);
         };
-        let text = std::str::from_utf8(&bytes).map_err(|_| "`plan.json` is not UTF-8")?;
+        let text = std::str::from_utf8(&bytes);
+        let text = text.map_err(|_| io::Error::other("`plan.json` is not UTF-8"))?;
         let plan = document::from_json(text);
         plan.map(Some)
-            .map_err(|e| format!("`plan.json`: {}", e.message))
+            .map_err(|e| io::Error::other(format!("`plan.json`: {}", e.message)))
     }
 
-    fn file(&self, id: &str, name: &str) -> Result<Option<Vec<u8>>, String> {
+    fn file(&self, id: &str, name: &str) -> io::Result<Option<Vec<u8>>> {
         match open(self.folder(id)?.as_fd(), name).and_then(|file| read_bounded(&file, MAX_FILE)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(format!("`{name}` {}", cannot(e))),
+            Err(e) => Err(io::Error::other(format!("`{name}` {}", cannot(e)))),
         }
     }
 
     /// Opens a log of a run by its path in the run's folder, as reports and journals give it.
     ///
     /// # Errors
-    /// The reason why it cannot be read, for people.
-    pub fn log(&self, id: &str, path: &str) -> Result<File, String> {
+    /// The reason why it cannot be read, to follow the name of the run.
+    pub fn log(&self, id: &str, path: &str) -> io::Result<File> {
         let plain = |name: &&str| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
         let Some(name) = path.strip_prefix("logs/").filter(plain) else {
-            return Err(format!("`{}` is no place of a log", visible(path)));
+            let why = format!("`{}` is no place of a log", visible(path));
+            return Err(io::Error::other(why));
         };
-        let folder = match enter(self.folder(id)?.as_fd(), "logs") {
-            Ok(Some(folder)) => folder,
-            Ok(None) => return Err("there is no folder for logs".to_owned()),
-            Err(e) => return Err(format!("the folder for logs {}", cannot(e.into()))),
-        };
-        open(folder.as_fd(), name).map_err(cannot)
+        match enter(self.folder(id)?.as_fd(), "logs") {
+            Ok(Some(folder)) => open(folder.as_fd(), name).map_err(cannot),
+            Ok(None) => Err(io::Error::other("there is no folder for logs")),
+            Err(e) => {
+                let why = format!("the folder for logs {}", cannot(e.into()));
+                Err(io::Error::other(why))
+            }
+        }
     }
 
     /// Returns the last log of a service in a run, if there is one.
@@ -569,13 +561,13 @@ fn failed(path: &Path, errno: Errno) -> HistoryError {
 }
 
 /// Describes why a file cannot be used, to follow its name in a message.
-fn cannot(error: io::Error) -> String {
-    match error.kind() {
+fn cannot(error: io::Error) -> io::Error {
+    io::Error::other(match error.kind() {
         io::ErrorKind::NotFound => "is not there".to_owned(),
         io::ErrorKind::FileTooLarge => format!("is larger than {}", show_size(MAX_FILE)),
         io::ErrorKind::InvalidInput => "is no regular file".to_owned(),
         _ => format!("cannot be read: {}", message_of(&error)),
-    }
+    })
 }
 
 /// Opens a folder in a folder; `None` when it is not there.
@@ -583,15 +575,17 @@ pub(super) fn enter(
     parent: BorrowedFd<'_>,
     name: impl Arg + Copy,
 ) -> Result<Option<OwnedFd>, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    if_there(openat(parent, name, flags, Mode::empty()))
+    if_there(retry_eintr::open(
+        parent,
+        name,
+        OFlags::DIRECTORY | OFlags::NOFOLLOW,
+    ))
 }
 
 /// Opens a regular file that is no symlink, without waiting, as a pipe would.
 fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match openat(folder, name, flags, Mode::empty()) {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = match retry_eintr::open(folder, name, flags) {
         Ok(fd) => File::from(fd),
         Err(Errno::LOOP) => return Err(io::ErrorKind::InvalidInput.into()),
         Err(error) => return Err(error.into()),
@@ -741,11 +735,11 @@ mod tests {
             "its journal is no regular file"
         );
         assert_eq!(
-            history.report(&id(1)).unwrap_err(),
+            history.report(&id(1)).unwrap_err().to_string(),
             "`report.json` is no regular file"
         );
         assert_eq!(
-            history.plan(&id(1)).unwrap_err(),
+            history.plan(&id(1)).unwrap_err().to_string(),
             "`plan.json` is larger than 256MiB"
         );
         for wrong in [

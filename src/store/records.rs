@@ -7,7 +7,7 @@
 use data_encoding::HEXLOWER;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, FsWord, Mode, OFlags, fstatfs, mkdirat,
+    AtFlags, FallocateFlags, FileType, FlockOperation, FsWord, Mode, OFlags, fstatfs, mkdirat,
     statat, unlinkat,
 };
 use rustix::io::Errno;
@@ -23,7 +23,8 @@ use vplan_base::word::{text_if, visible_path};
 use vplan_os::atomic_file::{Keeping, RECORDED, RECORDED_LATER, create, replaced, sync_folder};
 use vplan_os::files::make_folders;
 use vplan_os::process::program::{Root, message_of};
-use vplan_os::retry_eintr::{FolderEntries, fallocate, flock, fsync, openat};
+use vplan_os::retry_eintr::{FolderEntries, fallocate, flock, fsync, open, open_folder};
+use vplan_os::state_files;
 use vplan_run::past::is_run_id;
 
 /// The folder at the root.
@@ -151,8 +152,7 @@ impl RunRecord {
             Some(path) => {
                 let failed = |e: io::Error| RecordError::Io(path.to_owned(), e);
                 make_folders(path).map_err(failed)?;
-                let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-                let base = openat(CWD, path, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
+                let base = open_folder(path).map_err(|e| failed(e.into()))?;
                 (base, path.to_owned(), false)
             }
             None => {
@@ -356,16 +356,10 @@ impl RunRecord {
 /// Makes a directory unless it is there, and opens it; a symlink or anything else in its place is
 /// refused.
 fn folder(parent: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, RecordError> {
-    let made = match mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
-        Ok(()) | Err(Errno::EXIST) => {
-            let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(parent, name, flags, Mode::empty())
-        }
-        Err(error) => Err(error),
-    };
-    made.map_err(|error| match error {
-        Errno::NOTDIR | Errno::LOOP => RecordError::NotADirectory(path.to_owned()),
-        error => RecordError::Io(path.to_owned(), error.into()),
+    let made = state_files::folder_of(parent, name, Mode::from_raw_mode(0o755));
+    made.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOTDIR | Errno::LOOP) => RecordError::NotADirectory(path.to_owned()),
+        _ => RecordError::Io(path.to_owned(), error),
     })
 }
 
@@ -380,8 +374,7 @@ fn ignore_all(folder: BorrowedFd<'_>) -> io::Result<()> {
             if stat.st_size > 0 || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
                 return Ok(());
             }
-            let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(folder, NAME, flags, Mode::empty())?.into()
+            open(folder, NAME, OFlags::WRONLY | OFlags::NOFOLLOW)?.into()
         }
         Err(error) => return Err(error.into()),
     };

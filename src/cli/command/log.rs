@@ -87,7 +87,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         }
         return Ok(0);
     };
-    let gone = |why: String| {
+    let gone = |why: io::Error| {
         let message = format!("the log of `{}` {why}", visible(&args.name));
         Failure::setup("vplan::records::log", message)
     };
@@ -99,7 +99,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
             file.seek(SeekFrom::Start(omitted_bytes))?;
             Ok::<_, io::Error>((bytes, omitted_bytes, read_start(&file, MOST)?))
         };
-        let (bytes, omitted_bytes, tail) = read().map_err(|e| gone(e.to_string()))?;
+        let (bytes, omitted_bytes, tail) = read().map_err(gone)?;
         terminal.print_document(&LogDocument {
             bytes,
             omitted_bytes,

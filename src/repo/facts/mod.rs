@@ -89,14 +89,8 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
             },
             Question::MissingChanged => {
                 let gone = |path: &&RepoPath| !beneath.exists(path, &mut names);
-                let paths: Vec<&RepoPath> = ground
-                    .changes
-                    .files()
-                    .iter()
-                    .map(|f| &f.path)
-                    .filter(gone)
-                    .collect();
-                list(paths.into_iter().map(|p| p.as_bytes().to_vec()))
+                let paths = ground.changes.files().iter().map(|f| &f.path);
+                list(paths.filter(gone).map(|p| p.as_bytes().to_vec()))
             }
             Question::Scripts(dir) => scripts(dir, |path| work_tree(&beneath, &mut names, path)),
             Question::MakeTargets(dir) => {
@@ -156,6 +150,16 @@ enum Content {
     Unreadable,
 }
 
+impl Content {
+    fn answer(self, read: impl FnOnce(&[u8]) -> Option<FactAnswer>) -> FactAnswer {
+        match self {
+            Content::Missing => word(false),
+            Content::Unreadable => UNKNOWN,
+            Content::Bytes(bytes) => read(&bytes).unwrap_or(UNKNOWN),
+        }
+    }
+}
+
 fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> Content {
     if !beneath.exists(path, names) {
         // A broken symlink is not a file, but no tool would overlook it either.
@@ -205,13 +209,10 @@ fn scripts(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> FactAn
     let Ok(path) = dir.join(b"package.json") else {
         return UNKNOWN;
     };
-    match read(&path) {
-        Content::Missing => word(false),
-        Content::Unreadable => UNKNOWN,
-        Content::Bytes(bytes) => package::read(&bytes).map_or(UNKNOWN, |m| {
-            list(m.scripts.into_keys().map(String::into_bytes))
-        }),
-    }
+    read(&path).answer(|bytes| {
+        let scripts = package::read(bytes)?.scripts.into_keys();
+        Some(list(scripts.map(String::into_bytes)))
+    })
 }
 
 fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> FactAnswer {
@@ -228,23 +229,15 @@ fn make_targets(dir: &RepoPath, mut read: impl FnMut(&RepoPath) -> Content) -> F
 
 /// Returns the targets of one makefile; `None` if it does not exist.
 fn targets_of(content: Content) -> Option<FactAnswer> {
-    match content {
-        Content::Missing => None,
-        Content::Unreadable => Some(UNKNOWN),
-        Content::Bytes(bytes) => {
-            Some(makefile::targets(&bytes).map_or(UNKNOWN, |t| list(t.into_iter())))
-        }
-    }
+    let targets = |bytes: &[u8]| Some(list(makefile::targets(bytes)?.into_iter()));
+    (!matches!(content, Content::Missing)).then(|| content.answer(targets))
 }
 
 fn calls_of(path: &RepoPath, content: Content) -> FactAnswer {
-    match content {
-        Content::Missing => word(false),
-        Content::Unreadable => UNKNOWN,
-        Content::Bytes(bytes) => calls::calls(path, &bytes).map_or(UNKNOWN, |lines| {
-            list(lines.into_iter().map(String::into_bytes))
-        }),
-    }
+    content.answer(|bytes| {
+        let lines = calls::calls(path, bytes)?.into_iter();
+        Some(list(lines.map(String::into_bytes)))
+    })
 }
 
 fn same_table(path: &RepoPath, key: &str, before: Content, now: Content) -> FactAnswer {
@@ -261,12 +254,9 @@ fn same_table(path: &RepoPath, key: &str, before: Content, now: Content) -> Fact
 
 /// Answers all questions about tracked files with one call.
 fn tracked(questions: &BTreeSet<Question>, git: Option<&Git>) -> BTreeMap<RepoPath, bool> {
-    let asked = |q: &Question| {
-        if let Question::Tracked(path) = q {
-            Some(path.clone())
-        } else {
-            None
-        }
+    let asked = |q: &Question| match q {
+        Question::Tracked(path) => Some(path.clone()),
+        _ => None,
     };
     let paths: Vec<RepoPath> = questions.iter().filter_map(asked).collect();
     let (Some(git), false) = (git, paths.is_empty()) else {

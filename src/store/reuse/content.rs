@@ -1,5 +1,6 @@
 //! Reads the content of single files, for its digest.
 
+use super::unsteady::Unsteady;
 use rustix::fs::Stat;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +8,6 @@ use vplan_base::canon::{Digest, Hasher};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_os::files::beneath::Beneath;
-use vplan_os::process::program::message_of;
 use vplan_os::stat_cache::{Stamp, now};
 
 /// A file whose content is not known yet.
@@ -29,23 +29,19 @@ pub(super) struct Read {
 }
 
 /// Reads one file.
-pub(super) fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, String> {
-    let path = &file.path;
+pub(super) fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, Unsteady> {
+    let path = || file.path.clone();
     let since = now();
-    let opened = beneath
-        .file(path)
-        .map_err(|e| format!("`{path}` cannot be read: {e}"))?;
-    let (content, stat) =
-        digest(opened).map_err(|e| format!("`{path}` cannot be read: {}", message_of(&e)))?;
-    match stat {
-        Some(stat) => Ok(Read {
-            content,
-            mode: permissions(stat.st_mode),
-            stamp: Stamp::from(&stat),
-            since,
-        }),
-        None => Err(format!("`{path}` is being written to")),
-    }
+    let opened = beneath.file(&file.path);
+    let opened = opened.map_err(|e| Unsteady::Unreadable(path(), e))?;
+    let (content, stat) = digest(opened).map_err(|e| Unsteady::Refused(path(), "read", e))?;
+    let stat = stat.ok_or_else(|| Unsteady::BeingWritten(path()))?;
+    Ok(Read {
+        content,
+        mode: permissions(stat.st_mode),
+        stamp: Stamp::from(&stat),
+        since,
+    })
 }
 
 /// Copies a file's content. Returns its digest and its size in bytes.

@@ -6,6 +6,7 @@
 
 use crate::reuse::other_runs::OtherRuns;
 use crate::reuse::scan::{self, Same, Scan, Snapshots, ToldFiles};
+use crate::reuse::unsteady::Unsteady;
 use rustix::fd::AsFd as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -120,7 +121,7 @@ impl Eyes {
         around: &Around<'_>,
         wanted: &[Selection],
         anew: bool,
-    ) -> Result<SeenFiles, String> {
+    ) -> Result<SeenFiles, Unsteady> {
         let name = vplan_base::canon::to_canonical(&wanted);
         let Around { epoch, trees, .. } = *around;
         self.listen(epoch);

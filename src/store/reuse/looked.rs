@@ -3,6 +3,7 @@
 use super::confirm::Expected;
 use super::other_runs::OtherRuns;
 use super::scan::Scan;
+use super::unsteady::Unsteady;
 use std::sync::{Arc, Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
@@ -22,7 +23,7 @@ pub(super) struct Open {
     /// What a pass of it rests on wherever it is, where it is shared.
     pub shared: Option<SharedParts>,
     /// The files that it made, once it has ended; or why its end cannot be kept.
-    pub made: Option<Result<Made, String>>,
+    pub made: Option<Result<Made, Unsteady>>,
 }
 
 /// What a step left when it had ended.

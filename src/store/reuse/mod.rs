@@ -12,6 +12,7 @@ pub mod results;
 pub mod scan;
 mod sharing;
 mod tools;
+pub mod unsteady;
 
 use crate::shared::SharedCache;
 use confirm::Expected;
@@ -28,11 +29,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use unsteady::Unsteady;
 use vplan_base::canon::Digest;
 use vplan_base::glob::Selection;
 use vplan_base::path::RepoPath;
-use vplan_base::word::framed;
-use vplan_base::word::{Word, visible};
+use vplan_base::word::{Word, framed, visible};
 use vplan_check::Kind;
 use vplan_check::confine::SandboxLevel;
 use vplan_check::difference::{Difference, DifferenceKind};
@@ -199,7 +200,7 @@ impl<'a> Recall<'a> {
         let mut look = match self.look_at(plan, index, trees, false) {
             Ok(look) => Arc::new(look),
             Err(why) => {
-                self.runs(step, why, None);
+                self.runs(step, why.to_string(), None);
                 return None;
             }
         };
@@ -216,7 +217,7 @@ impl<'a> Recall<'a> {
             match self.look_at(plan, index, trees, true) {
                 Ok(again) => look = Arc::new(again),
                 Err(why) => {
-                    self.runs(step, why, None);
+                    self.runs(step, why.to_string(), None);
                     return None;
                 }
             }
@@ -302,7 +303,7 @@ impl<'a> Recall<'a> {
             StoredPass::Damaged => return Err(Why::Damaged),
             StoredPass::Nothing => return Err(self.since_last(step, look)),
         };
-        let made = self.produced_files(step, trees).map_err(Why::Unsteady)?;
+        let made = self.produced_files(step, trees)?;
         let product = |path: &RepoPath| made.get(path).map(|seen| seen.print.clone());
         // To know the tree may take a while, and few passes depend on it.
         let tree = (!entry.wrote.is_empty()).then(|| trees.newest()).flatten();
@@ -397,44 +398,43 @@ impl<'a> Recall<'a> {
         before: &Look,
         after: &Look,
         trees: &dyn Snapshots,
-    ) -> Result<Made, String> {
+    ) -> Result<Made, Unsteady> {
         let touched = if Arc::ptr_eq(&before.files, &after.files) {
             Vec::new()
         } else {
             before.files.touched(&after.files)
         };
         if let Some(first) = touched.first() {
-            let written = |path| format!("`{path}`, an input, was written while it ran");
+            let written = |by| Unsteady::InputWritten(first.path.clone(), by);
             // A file that is not there yet is looked for in the tree at the end of the run, too.
-            let tree = trees.newest().ok_or_else(|| written(&first.path))?;
-            may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
+            let tree = trees.newest().ok_or_else(|| written(""))?;
+            let ignored = may_be_output(&touched, |path| !tree.holds(path));
+            ignored.map_err(|path| Unsteady::InputWritten(path.clone(), ""))?;
             if !self.ran_alone(before) {
-                let written = written(&first.path);
-                return Err(format!("{written}, as other steps did"));
+                return Err(written(", as other steps did"));
             }
             let now = self.other_runs();
             let others = before.others.as_ref().zip(now.as_ref());
             if !others.is_some_and(|(before, now)| before.is_alone_until(now)) {
-                let written = written(&first.path);
-                return Err(format!("{written}, as another run of vplan did"));
+                return Err(written(", as another run of vplan did"));
             }
         }
         if let (Some(before), Some(after)) = (&before.unchanged, &after.unchanged)
             && let Some(path) = first_difference(before, after)
         {
-            return Err(format!("`{path}` was written while it ran"));
+            return Err(Unsteady::UnchangedWritten(path.clone()));
         }
         let compared = Parts {
             files: before.parts.files.clone(),
             ..after.parts.clone()
         };
         if let Some(what) = Difference::first_of(compared.differences(&before.parts, Vec::new())) {
-            return Err(format!("while it ran, {what}"));
+            return Err(Unsteady::Differs(what));
         }
         let wrote = touched.iter().filter(|file| file.is_changed());
         let wrote: Vec<RepoPath> = wrote.map(|file| file.path.clone()).collect();
         if wrote.len() > MOST_WRITTEN {
-            return Err(format!("it changed more than {MOST_WRITTEN} ignored files"));
+            return Err(Unsteady::TooManyWritten);
         }
         let products = self.products(step, trees)?;
         // With other settings it is another program, whose passes say nothing of this one.
@@ -472,15 +472,11 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads what a step made of what it `produces`.
-    fn products(&self, step: &Step, trees: &dyn Snapshots) -> Result<Vec<Product>, String> {
+    fn products(&self, step: &Step, trees: &dyn Snapshots) -> Result<Vec<Product>, Unsteady> {
         let made = self.produced_files(step, trees)?;
         match made.len() {
-            0 if !step.produces.is_empty() => {
-                return Err("it made nothing of what it `produces`".to_owned());
-            }
-            many if many > MOST_PRODUCTS => {
-                return Err(format!("it made more than {MOST_PRODUCTS} files"));
-            }
+            0 if !step.produces.is_empty() => return Err(Unsteady::MadeNothing),
+            many if many > MOST_PRODUCTS => return Err(Unsteady::MadeTooMany),
             _ => {}
         }
         let product = |(path, seen): (&RepoPath, &scan::ScannedFile)| Product {
@@ -499,8 +495,7 @@ impl<'a> Recall<'a> {
         let Some(record) = record.filter(|r| r.status != Status::NotRun) else {
             return;
         };
-        let made = open.made;
-        let made = made.unwrap_or_else(|| Err("it did not end by itself".to_owned()));
+        let made = open.made.unwrap_or(Err(Unsteady::Ended));
         let products = made.as_ref().ok().map(|made| made.products.as_slice());
         if let Some((confirmation, notes)) = confirm::all(&open.expected, record, products) {
             state.notes.extend(notes);
@@ -687,7 +682,7 @@ impl<'a> Recall<'a> {
         index: StepIndex,
         trees: &dyn Snapshots,
         anew: bool,
-    ) -> Result<Look, String> {
+    ) -> Result<Look, Unsteady> {
         let step = plan.step(index);
         let quiet = self.epoch.load(Ordering::SeqCst);
         let quiet = (self.running.load(Ordering::SeqCst) == 0).then_some(quiet);
@@ -703,19 +698,12 @@ impl<'a> Recall<'a> {
             ..
         } = self.scan(&wanted, trees, anew)?;
         if files.is_empty() {
-            return Err("its `inputs` select no file".to_owned());
+            return Err(Unsteady::NoFiles);
         }
-        let unchanged = step.unchanged.as_ref().map(|what| {
-            let prints = fingerprint(&self.beneath, self.root.path(), self.git.as_ref(), what);
-            let why = |e| {
-                format!(
-                    "what must stay unchanged cannot be known: {}",
-                    message_of(&e)
-                )
-            };
-            prints.map_err(why)
-        });
-        let unchanged = unchanged.transpose()?;
+        let unchanged = step.unchanged.as_ref();
+        let prints = |what| fingerprint(&self.beneath, self.root.path(), self.git.as_ref(), what);
+        let unchanged = unchanged.map(prints).transpose();
+        let unchanged = unchanged.map_err(Unsteady::Unchanged)?;
         if let Some(prints) = &unchanged {
             set.digest = Digest::of(format!("{} {}", set.digest, digest_of(prints)).as_bytes());
             set.count += prints.len() as u64;
@@ -728,10 +716,9 @@ impl<'a> Recall<'a> {
         let (mut reads, mut toolchains) = (None, None);
         if step.confinement().level >= SandboxLevel::Files {
             reads = outside::named(&self.outside, &step.reads)?;
-            let places = self
-                .outside
-                .places(self.root, &environment.search, &step.outside_request())
-                .map_err(|error| error.to_string())?;
+            let places = step.outside_request();
+            let places = self.outside.places(self.root, &environment.search, &places);
+            let places = places.map_err(Unsteady::Outside)?;
             toolchains = Some(self.toolchains.state(&self.outside, &places)?);
         }
         let parts = Parts {
@@ -788,7 +775,7 @@ impl<'a> Recall<'a> {
     }
 
     /// Reads the files that a step `produces` and that are there.
-    fn produced_files(&self, step: &Step, trees: &dyn Snapshots) -> Result<Arc<Scan>, String> {
+    fn produced_files(&self, step: &Step, trees: &dyn Snapshots) -> Result<Arc<Scan>, Unsteady> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
@@ -806,7 +793,7 @@ impl<'a> Recall<'a> {
         wanted: &[Selection],
         trees: &dyn Snapshots,
         anew: bool,
-    ) -> Result<SeenFiles, String> {
+    ) -> Result<SeenFiles, Unsteady> {
         let mut eyes = self.eyes();
         self.around(trees, |around| eyes.look(around, wanted, anew))
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use vplan_os::atomic_file::create;
-use vplan_os::retry_eintr::{flock, openat, read_dir};
+use vplan_os::retry_eintr::{self, flock, read_dir};
 use vplan_os::stale_temp::{claim, reap};
 use vplan_os::state_dir::StateDir;
 use vplan_os::state_files;
@@ -81,12 +81,10 @@ impl RunMark {
     pub fn others(&self) -> io::Result<OtherRuns> {
         let mut names = names(&self.folder)?;
         names.remove(&self.name);
-        let is_locked = |name: &String| match open(&self.folder, name) {
-            Ok(file) => {
-                flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
-            }
-            // It is over, and a later run has begun.
-            Err(_) => false,
+        // One that cannot be opened is over, and a later run has begun.
+        let is_locked = |name: &String| {
+            let lock = FlockOperation::NonBlockingLockShared;
+            open(&self.folder, name).is_ok_and(|file| flock(&file, lock) == Err(Errno::WOULDBLOCK))
         };
         let active = names.iter().any(is_locked);
         Ok(OtherRuns { names, active })
@@ -94,8 +92,7 @@ impl RunMark {
 }
 
 fn open(folder: &OwnedFd, name: &str) -> rustix::io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    openat(folder, name, flags, Mode::empty()).map(File::from)
+    retry_eintr::open(folder, name, OFlags::NOFOLLOW | OFlags::NONBLOCK).map(File::from)
 }
 
 fn names(folder: &OwnedFd) -> io::Result<BTreeSet<String>> {

@@ -1,5 +1,6 @@
 //! The state of what a step may read outside of the repository: what its `reads` names, and toolchains.
 
+use super::unsteady::Unsteady;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,10 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use vplan_base::canon::{Digest, Hasher};
-use vplan_base::word::visible;
 use vplan_os::outside::{Outside, Places};
 use vplan_os::parallel::locked;
-use vplan_os::process::program::message_of;
 
 /// The most files and folders that are looked at.
 const MOST: usize = 300_000;
@@ -33,19 +32,19 @@ const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
 /// named.
 ///
 /// # Errors
-/// For people: it cannot be looked at, or is too much.
-pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, String> {
+/// It cannot be looked at, or is too much.
+pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
     if named.is_empty() {
         return Ok(None);
     }
     let mut state = State::default();
     for name in named {
-        let path = outside.path_of(name).map_err(|e| e.to_string())?;
+        let path = outside.path_of(name).map_err(Unsteady::Outside)?;
         let added = state.one(&path).and_then(|_| match path.canonicalize() {
             Ok(real) => state.below(real),
             Err(_) => Ok(()),
         });
-        added.map_err(|error| unknown("what it reads", name.as_bytes(), &error))?;
+        added.map_err(|error| Unsteady::Unfollowed("what it reads", name.into(), error))?;
     }
     Ok(Some(state.hasher.finish()))
 }
@@ -68,8 +67,12 @@ impl Toolchains {
     /// Returns one digest of the state of these toolchains.
     ///
     /// # Errors
-    /// For people: one cannot be looked at, or is too much.
-    pub(super) fn state(&self, outside: &Outside, places: &Arc<Places>) -> Result<Digest, String> {
+    /// One cannot be looked at, or is too much.
+    pub(super) fn state(
+        &self,
+        outside: &Outside,
+        places: &Arc<Places>,
+    ) -> Result<Digest, Unsteady> {
         let since = outside.unchanged_since();
         if since.is_none() {
             return state(&places.toolchains, &mut BTreeMap::new());
@@ -100,7 +103,7 @@ impl Toolchains {
 fn state(
     places: &BTreeSet<PathBuf>,
     known: &mut BTreeMap<PathBuf, Digest>,
-) -> Result<Digest, String> {
+) -> Result<Digest, Unsteady> {
     let is_of_packages = |place: &Path| {
         let is_there = OF_PACKAGES.iter().any(|there| place.starts_with(there));
         let mut lists = PACKAGES.split(' ').map(Path::new);
@@ -111,6 +114,7 @@ fn state(
         if STATELESS.iter().any(|there| place.starts_with(there)) {
             continue;
         }
+        let unknown = |error| Unsteady::Unfollowed("its toolchain", place.clone(), error);
         let state = match known.get(place) {
             Some(state) => state.clone(),
             None => {
@@ -120,8 +124,7 @@ fn state(
                 } else {
                     state.below(place.clone())
                 };
-                let shown = place.as_os_str().as_bytes();
-                added.map_err(|error| unknown("its toolchain", shown, &error))?;
+                added.map_err(unknown)?;
                 let state = state.hasher.finish();
                 known.insert(place.clone(), state.clone());
                 state
@@ -129,14 +132,9 @@ fn state(
         };
         let added = all.text(place.as_os_str().as_bytes());
         let added = added.and_then(|()| all.text(state.as_bytes()));
-        added.map_err(|error| message_of(&error))?;
+        added.map_err(unknown)?;
     }
     Ok(all.hasher.finish())
-}
-
-fn unknown(what: &str, place: &[u8], error: &io::Error) -> String {
-    let (place, why) = (visible(place), message_of(error));
-    format!("{what} at `{place}` cannot be followed: {why}")
 }
 
 struct State {

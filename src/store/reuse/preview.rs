@@ -49,8 +49,7 @@ impl Recall<'_> {
         // Where nothing was kept of it, its files need not be read.
         let (last, _) = self.results.last(&step.id)?;
         let found = barrier(plan, order, index, past).and_then(|()| {
-            let look = self.look_at(plan, index, trees, false);
-            let look = look.map_err(Why::Unsteady)?;
+            let look = self.look_at(plan, index, trees, false)?;
             self.find(step, &look, &look.parts.key(), trees)
         });
         Some(match found {

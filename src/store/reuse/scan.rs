@@ -1,6 +1,7 @@
 //! Digests the files that a step depends on, whether git knows them or not.
 
 use super::content::{Read, Unread, permissions, read_one};
+use super::unsteady::Unsteady;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,6 @@ use vplan_git::observed::FileStatus;
 use vplan_git::snapshot::Snapshot;
 use vplan_os::files::beneath::{Beneath, ReadError};
 use vplan_os::parallel;
-use vplan_os::process::program::message_of;
 use vplan_os::retry_eintr::FolderEntries;
 use vplan_os::stat_cache::{Stamp, Stats};
 use vplan_os::watches::ToldChange;
@@ -248,9 +248,13 @@ impl ToldFiles {
 /// all that is in a folder it leads to.
 ///
 /// # Errors
-/// For people: why they cannot be scanned. A file that cannot be read, one that leads out of the
+/// Why they cannot be scanned: a file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
-pub fn scan(place: Place<'_>, wanted: &[Selection], stats: &mut Stats) -> Result<Scanned, String> {
+pub fn scan(
+    place: Place<'_>,
+    wanted: &[Selection],
+    stats: &mut Stats,
+) -> Result<Scanned, Unsteady> {
     at_most(MOST, place, wanted, stats)
 }
 
@@ -259,7 +263,7 @@ fn at_most(
     place: Place<'_>,
     wanted: &[Selection],
     stats: &mut Stats,
-) -> Result<Scanned, String> {
+) -> Result<Scanned, Unsteady> {
     let left = AtomicUsize::new(most);
     let mut walk = Walk::new(place, wanted, stats, &left);
     let mut open = match place.tree {
@@ -376,7 +380,7 @@ impl<'w> Walk<'w> {
         open: &mut Vec<(RepoPath, bool)>,
         is_open: &dyn Fn(&RepoPath) -> bool,
         enough: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unsteady> {
         while self.found() < enough
             && let Some((folder, all)) = open.pop()
         {
@@ -396,20 +400,20 @@ impl<'w> Walk<'w> {
     }
 
     /// Checks that not too many were found, by all parts together.
-    fn are_few(&mut self) -> Result<(), String> {
+    fn are_few(&mut self) -> Result<(), Unsteady> {
         let new = self.found() - self.counted;
         self.counted += new;
         let less = |left: usize| left.checked_sub(new);
         let order = Ordering::Relaxed;
         match self.left.fetch_update(order, order, less) {
             Ok(_) => Ok(()),
-            Err(_) => Err(format!("more than {MOST} files are selected")),
+            Err(_) => Err(Unsteady::TooManyFiles),
         }
     }
 
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
     /// others, to be listed: what is ignored is no part of it.
-    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, String> {
+    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, Unsteady> {
         let mut open = Vec::new();
         for (folder, stamp) in tree.whole_folders() {
             if !folder.is_root() && !self.wanted.iter().any(|s| s.may_hold(&folder)) {
@@ -457,7 +461,7 @@ impl<'w> Walk<'w> {
 
     /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
     /// written.
-    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
+    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
         match self.place.beneath.status(&path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
             Ok(stat) => {
@@ -465,7 +469,7 @@ impl<'w> Walk<'w> {
                 self.file(path, &FileStatus::from(&stat), counts)
             }
             Err(e) if e == Errno::NOENT => Ok(()),
-            Err(e) => Err(cannot_look(&path, e)),
+            Err(e) => Err(Unsteady::Refused(path, "looked at", e.into())),
         }
     }
 
@@ -474,8 +478,8 @@ impl<'w> Walk<'w> {
         folder: &RepoPath,
         all: bool,
         open: &mut Vec<(RepoPath, bool)>,
-    ) -> Result<(), String> {
-        let failed = |e: Errno| format!("`{folder}` cannot be listed: {}", message_of(&e.into()));
+    ) -> Result<(), Unsteady> {
+        let failed = |e: Errno| Unsteady::Refused(folder.clone(), "listed", e.into());
         let dir = self.place.beneath.folder(folder).map_err(failed)?;
         let stamp = Stamp::from(&rustix::fs::fstat(&dir).map_err(failed)?);
         let same = |tree: &Snapshot| tree.lists_the_same(folder, &stamp);
@@ -489,7 +493,7 @@ impl<'w> Walk<'w> {
                 continue;
             }
             let path = folder.join(name);
-            let path = path.map_err(|_| format!("`{folder}` holds a name that is none"))?;
+            let path = path.map_err(|_| Unsteady::BadName(folder.clone()))?;
             let counts = all || self.wanted.iter().any(|s| s.selects(&path));
             let leads = all
                 || (kind != FileType::RegularFile && self.wanted.iter().any(|s| s.may_hold(&path)));
@@ -511,7 +515,7 @@ impl<'w> Walk<'w> {
                     }
                     // Another process is removing files; the next scan finds out.
                     Err(Errno::NOENT) => {}
-                    Err(e) => return Err(cannot_look(&path, e)),
+                    Err(e) => return Err(Unsteady::Refused(path, "looked at", e.into())),
                 }
             }
         }
@@ -531,7 +535,7 @@ impl<'w> Walk<'w> {
         tree.status_near(path, &mut self.near.0)
     }
 
-    fn file(&mut self, path: RepoPath, status: &FileStatus, counts: bool) -> Result<(), String> {
+    fn file(&mut self, path: RepoPath, status: &FileStatus, counts: bool) -> Result<(), Unsteady> {
         match FileType::from_raw_mode(status.mode) {
             FileType::RegularFile if counts => {
                 let stamp = status.stamp;
@@ -556,12 +560,12 @@ impl<'w> Walk<'w> {
                 Ok(())
             }
             FileType::Symlink => self.symlink(path, counts),
-            _ if counts => Err(format!("`{path}` is no regular file")),
+            _ if counts => Err(Unsteady::NotRegular(path)),
             _ => Ok(()),
         }
     }
 
-    fn symlink(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
+    fn symlink(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
         let Some(link) = self.place.beneath.link(&path).map(Word::new) else {
             return Ok(());
         };
@@ -579,12 +583,12 @@ impl<'w> Walk<'w> {
             Err(ReadError::Outside) if !counts && !self.place.root.join(path.to_os()).is_dir() => {
                 return Ok(());
             }
-            Err(ReadError::Outside) => return Err(format!("`{path}` leads out of the repository")),
-            Err(ReadError::NotRegular) => self.behind.push(
-                self.real_folder(&path)
-                    .ok_or_else(|| format!("`{path}` leads to something that is no file"))?,
-            ),
-            Err(e) => return Err(format!("`{path}` cannot be read: {e}")),
+            Err(ReadError::Outside) => return Err(Unsteady::LeadsOut(path)),
+            Err(ReadError::NotRegular) => match self.real_folder(&path) {
+                Some(real) => self.behind.push(real),
+                None => return Err(Unsteady::LeadsToNoFile(path)),
+            },
+            Err(e) => return Err(Unsteady::Unreadable(path, e)),
         }
         let print = Print {
             content: None,
@@ -607,11 +611,6 @@ impl<'w> Walk<'w> {
     }
 }
 
-fn cannot_look(path: &RepoPath, error: Errno) -> String {
-    let why = message_of(&error.into());
-    format!("`{path}` cannot be looked at: {why}")
-}
-
 /// Reads the files whose digest is not known, on several threads when there are many. Returns whether
 /// any of them may have another content than in the snapshot.
 fn read(
@@ -619,13 +618,12 @@ fn read(
     unread: Vec<Unread>,
     stats: &mut Stats,
     files: &mut Vec<(RepoPath, ScannedFile)>,
-) -> Result<bool, String> {
+) -> Result<bool, Unsteady> {
     let is_small = unread.len() < SMALL;
     let threads = if is_small { 1 } else { parallel::parts() };
     let chunk = unread.len().div_ceil(threads).max(1);
     let work = |part| Vec::from_iter(<[Unread]>::iter(part).map(|file| read_one(beneath, file)));
-    let results: Vec<Vec<Result<Read, String>>> =
-        parallel::each(unread.chunks(chunk).collect(), work);
+    let results = parallel::each(unread.chunks(chunk).collect(), work);
     let mut is_later = false;
     for (file, result) in unread.into_iter().zip(results.into_iter().flatten()) {
         let Read {
@@ -679,11 +677,11 @@ mod tests {
             self
         }
 
-        fn scan(&self, globs: &[&str]) -> Result<Scan, String> {
+        fn scan(&self, globs: &[&str]) -> Result<Scan, Unsteady> {
             self.scan_at_most(MOST, globs)
         }
 
-        fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<Scan, String> {
+        fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<Scan, Unsteady> {
             let wanted: Vec<Selection> = vec![vplan_reuse::key::all_of(
                 &globs
                     .iter()
@@ -820,6 +818,7 @@ mod tests {
         assert!(
             tree.scan(&["*"])
                 .unwrap_err()
+                .to_string()
                 .contains("`pipe` is no regular file")
         );
         assert!(tree.scan(&["a"]).is_ok());

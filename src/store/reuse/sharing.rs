@@ -4,18 +4,20 @@ use super::confirm::Expected;
 use super::scan::Scan;
 use crate::shared::{FoundPass, MOST_CONTENT, SharedCache};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use vplan_base::canon::Digest;
 use vplan_base::command::ToolchainCommand;
+use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, visible};
 use vplan_check::evidence::EarlierPass;
 use vplan_os::environment::{Environment, StepEnvironment};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::parallel::locked;
-use vplan_os::process::ask::{Ask, ask};
+use vplan_os::process::ask::{Ask, NoAnswer, ask};
 use vplan_os::process::pool::Pool;
 use vplan_os::process::program::{Root, message_of};
 use vplan_os::process::writable::copy_in;
@@ -50,7 +52,7 @@ pub(super) struct Sharing<'a> {
 struct Toolchains {
     /// Since when ([`Outside::unchanged_since`](vplan_os::outside::Outside::unchanged_since)).
     since: Option<u64>,
-    states: BTreeMap<Started, Result<Digest, String>>,
+    states: BTreeMap<Started, Result<Digest, NoAnswer>>,
 }
 
 /// A command, and its whole environment.
@@ -64,6 +66,19 @@ pub(super) struct SeenInputs<'s> {
     pub held: Option<Digest>,
     /// Since when nothing may have changed what is outside of the repository, if nothing may now.
     pub since: Option<u64>,
+}
+
+/// The reason why a pass is not shared.
+#[derive(Debug, thiserror::Error)]
+enum Unshared {
+    #[error("it may rest on more than it declares")]
+    Undeclared,
+    #[error("it inherits variables that it does not name")]
+    Inherits,
+    #[error("it was granted a secret")]
+    Secret,
+    #[error("toolchain `{0}`: {1}")]
+    Toolchain(String, NoAnswer),
 }
 
 /// A pass that is to be kept for other machines.
@@ -105,11 +120,11 @@ impl<'a> Sharing<'a> {
             return None;
         }
         let parts = self.portable_parts(step, seen);
-        parts.map_err(|why| self.is_not_shared(&step.id, &why)).ok()
+        parts.map_err(|why| self.is_not_shared(&step.id, why)).ok()
     }
 
     /// Notes why a pass of a step is not shared.
-    pub(super) fn is_not_shared(&self, id: &str, why: &str) {
+    pub(super) fn is_not_shared(&self, id: &str, why: impl Display) {
         let id = visible(id);
         self.cache
             .note(format!("a pass of `{id}` is not shared: {why}"));
@@ -120,23 +135,23 @@ impl<'a> Sharing<'a> {
         self.cache.is_written()
     }
 
-    fn portable_parts(&self, step: &Step, seen: &SeenInputs<'_>) -> Result<SharedParts, String> {
+    fn portable_parts(&self, step: &Step, seen: &SeenInputs<'_>) -> Result<SharedParts, Unshared> {
         let enforced = step.confinement().guarantees();
         if !step.is_held_to_inputs(&enforced) {
-            return Err("it may rest on more than it declares".to_owned());
+            return Err(Unshared::Undeclared);
         }
         if self.environment.granted().inherited {
-            return Err("it inherits variables that it does not name".to_owned());
+            return Err(Unshared::Inherits);
         }
         let environment = self.environment;
         let environment = environment.of_step(self.root, step.environment_request());
         if !environment.secrets.is_empty() {
-            return Err("it was granted a secret".to_owned());
+            return Err(Unshared::Secret);
         }
         let mut toolchains = BTreeMap::new();
         for (name, command) in &step.toolchains {
             let state = self.toolchain(&environment, command, seen.since);
-            let state = state.map_err(|why| format!("toolchain `{name}`: {why}"))?;
+            let state = state.map_err(|why| Unshared::Toolchain(name.clone(), why))?;
             toolchains.insert(name.clone(), state);
         }
         let counts = |name: &[u8]| {
@@ -172,7 +187,7 @@ impl<'a> Sharing<'a> {
         environment: &StepEnvironment,
         command: &ToolchainCommand,
         since: Option<u64>,
-    ) -> Result<Digest, String> {
+    ) -> Result<Digest, NoAnswer> {
         let mut env = environment.variables.clone();
         let own = command.env.iter();
         env.extend(own.map(|(n, v)| (n.as_bytes().to_vec(), v.as_bytes().to_vec())));
@@ -195,8 +210,7 @@ impl<'a> Sharing<'a> {
             most: MOST_WRITTEN,
             stop: None,
         };
-        let said = ask(&self.pool, &asked).map_err(|why| why.to_string());
-        let state = said.map(|said| Digest::of(&said));
+        let state = ask(&self.pool, &asked).map(|said| Digest::of(&said));
         known.states.insert(started, state.clone());
         state
     }
@@ -213,7 +227,10 @@ impl<'a> Sharing<'a> {
         let FoundPass { pass, signed_by } = self.cache.find(&key, &id)?;
         let restored = self.restore(step, &pass.products);
         let wrote = restored
-            .map_err(|why| tracing::debug!("the shared pass of `{id}` is not used: {why}"))
+            .map_err(|error| {
+                let why = message_of(&error);
+                tracing::debug!("the shared pass of `{id}` is not used: {why}");
+            })
             .ok()?;
         let pass = EarlierPass {
             key: Some(key),
@@ -233,22 +250,21 @@ impl<'a> Sharing<'a> {
 
     /// Writes what a step makes, as another machine has made it: all of it, or nothing where a part is not
     /// there. Returns whether there was anything to write.
-    fn restore(&self, step: &Step, products: &[SharedProduct]) -> Result<bool, String> {
-        let sizes = products.iter().map(|product| product.size);
-        if sizes.fold(0, u64::saturating_add) > MOST_CONTENT {
-            return Err("it made too much".to_owned());
-        }
+    fn restore(&self, step: &Step, products: &[SharedProduct]) -> io::Result<bool> {
+        is_not_too_much(products)?;
         let mut wanted = Vec::new();
         for product in products {
             let path = &product.path;
             let is_own = step.produces.iter().any(|glob| glob.matches(path));
             let is_kept_out = |part: &[u8]| [&b".git"[..], b".vplan"].contains(&part);
             if !is_own || path.segments().any(is_kept_out) {
-                return Err(format!("`{path}` is nothing that it may make"));
+                return Err(io::Error::other(format!(
+                    "`{path}` is nothing that it may make"
+                )));
             }
             let content = product.print.content.as_ref();
             let content = content.filter(|_| product.print.link.is_none());
-            let content = content.ok_or_else(|| format!("`{path}` is no file"))?;
+            let content = content.ok_or_else(|| no_file(path))?;
             if !self.is_there(product, content) {
                 wanted.push((product, content));
             }
@@ -256,21 +272,20 @@ impl<'a> Sharing<'a> {
         if wanted.is_empty() {
             return Ok(false);
         }
-        let system = |error: io::Error| message_of(&error);
-        let folder = scratch::temporary().map_err(system)?;
+        let folder = scratch::temporary()?;
         let mut fetched = Vec::new();
         for (product, content) in wanted {
             let path = &product.path;
             let bytes = self.cache.content(content, product.size);
-            let bytes = bytes.ok_or_else(|| format!("`{path}` is not there"))?;
+            let bytes = bytes.ok_or_else(|| io::Error::other(format!("`{path}` is not there")))?;
             let copy = folder.path().join(fetched.len().to_string());
-            std::fs::write(&copy, bytes).map_err(system)?;
+            std::fs::write(&copy, bytes)?;
             let mode = std::fs::Permissions::from_mode(portable(&product.print).mode);
-            std::fs::set_permissions(&copy, mode).map_err(system)?;
+            std::fs::set_permissions(&copy, mode)?;
             fetched.push((path, copy));
         }
         for (path, copy) in fetched {
-            copy_in(self.root, path, &copy).map_err(system)?;
+            copy_in(self.root, path, &copy)?;
         }
         Ok(true)
     }
@@ -302,13 +317,13 @@ impl<'a> Sharing<'a> {
                 self.is_not_shared(&id, "nor are those that follow: there was no time");
                 return;
             }
-            if let Err(why) = self.share_one(pass) {
-                self.is_not_shared(&id, &why);
+            if let Err(error) = self.share_one(pass) {
+                self.is_not_shared(&id, message_of(&error));
             }
         }
     }
 
-    fn share_one(&self, pass: ToShare) -> Result<(), String> {
+    fn share_one(&self, pass: ToShare) -> io::Result<()> {
         let ToShare {
             parts,
             products,
@@ -318,12 +333,13 @@ impl<'a> Sharing<'a> {
         let mut paths = BTreeMap::new();
         for Product { path, print } in products {
             let (Some(content), None) = (&print.content, &print.link) else {
-                return Err(format!("`{path}` is no file"));
+                return Err(no_file(&path));
             };
             let file = self.beneath.file(&path).ok();
             let size = file.and_then(|file| file.metadata().ok());
             let size = size.map(|metadata| metadata.len());
-            let size = size.ok_or_else(|| format!("`{path}` cannot be read any more"))?;
+            let gone = || io::Error::other(format!("`{path}` cannot be read any more"));
+            let size = size.ok_or_else(gone)?;
             paths.insert(content.clone(), (path.clone(), size));
             all.push(SharedProduct {
                 print: portable(&print),
@@ -331,10 +347,7 @@ impl<'a> Sharing<'a> {
                 size,
             });
         }
-        let sizes = all.iter().map(|product| product.size);
-        if sizes.fold(0, u64::saturating_add) > MOST_CONTENT {
-            return Err("it made too much".to_owned());
-        }
+        is_not_too_much(&all)?;
         let content = |digest: &Digest| {
             let (path, size) = paths.get(digest).ok_or(io::ErrorKind::NotFound)?;
             let bytes = self.beneath.read(path, *size).map_err(io::Error::other)?;
@@ -344,7 +357,18 @@ impl<'a> Sharing<'a> {
                 .ok_or_else(|| io::Error::other(format!("`{path}` was written meanwhile")))
         };
         let pass = EarlierPass { key: None, ..pass };
-        let kept = self.cache.keep(&SharedPass::new(parts, all, pass), content);
-        kept.map_err(|error| message_of(&error))
+        self.cache.keep(&SharedPass::new(parts, all, pass), content)
     }
+}
+
+fn is_not_too_much(products: &[SharedProduct]) -> io::Result<()> {
+    let sizes = products.iter().map(|product| product.size);
+    match sizes.fold(0, u64::saturating_add) > MOST_CONTENT {
+        true => Err(io::Error::other("it made too much")),
+        false => Ok(()),
+    }
+}
+
+fn no_file(path: &RepoPath) -> io::Error {
+    io::Error::other(format!("`{path}` is no file"))
 }

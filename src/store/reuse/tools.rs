@@ -2,10 +2,11 @@
 //! interpreter.
 
 use super::content::digest;
+use super::unsteady::Unsteady;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use vplan_base::word::{Word, visible, visible_path};
+use vplan_base::word::{Word, visible};
 use vplan_check::confine::SandboxLevel;
 use vplan_check::tool::started;
 use vplan_os::files::open_plain;
@@ -24,13 +25,14 @@ pub(super) fn tools(
     search: &SearchPath,
     step: &Step,
     stats: &mut Stats,
-) -> Result<Vec<Tool>, String> {
+) -> Result<Vec<Tool>, Unsteady> {
     let argv = step.argv.as_deref().unwrap_or_default();
-    let word = argv.first().ok_or("it has no command")?;
+    let word = argv.first().ok_or(Unsteady::NoCommand)?;
     let find = |word: &[u8]| {
-        resolve(root, search, &step.dir, word)
+        let found = resolve(root, search, &step.dir, word);
+        found
             .map(|(program, _)| program.path)
-            .map_err(|e| e.message)
+            .map_err(Unsteady::NoProgram)
     };
     let mut tools = Vec::new();
     interpreted(find, find(word.as_bytes())?, root, step, stats, &mut tools)?;
@@ -49,13 +51,13 @@ pub(super) fn tools(
 
 /// Adds a program, its interpreter, and so on.
 fn interpreted(
-    find: impl Fn(&[u8]) -> Result<PathBuf, String>,
+    find: impl Fn(&[u8]) -> Result<PathBuf, Unsteady>,
     mut path: PathBuf,
     root: &Root,
     step: &Step,
     stats: &mut Stats,
     tools: &mut Vec<Tool>,
-) -> Result<(), String> {
+) -> Result<(), Unsteady> {
     for _ in 0..DEPTH {
         add(&path, stats, tools)?;
         let words = interpreter(&path).unwrap_or_default();
@@ -73,14 +75,14 @@ fn interpreted(
             let named = rest
                 .iter()
                 .find(|w| !w.starts_with(b"-") && !w.contains(&b'='));
-            path = find(named.ok_or("its interpreter is not named")?)?;
+            path = find(named.ok_or(Unsteady::NoInterpreter)?)?;
         }
     }
-    Err("its interpreters never end".to_owned())
+    Err(Unsteady::EndlessInterpreters)
 }
 
 /// Adds a program once.
-fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), String> {
+fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), Unsteady> {
     let tool = tool(path, stats)?;
     if !tools.contains(&tool) {
         tools.push(tool);
@@ -91,11 +93,11 @@ fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), Stri
 /// Adds the programs that further words of a command name, also in the text of a shell: all words that
 /// are the name of a program are taken for one.
 fn named(
-    find: impl Fn(&[u8]) -> Result<PathBuf, String>,
+    find: impl Fn(&[u8]) -> Result<PathBuf, Unsteady>,
     step: &Step,
     stats: &mut Stats,
     tools: &mut Vec<Tool>,
-) -> Result<(), String> {
+) -> Result<(), Unsteady> {
     let words = step.argv.iter().flatten().skip(1);
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_+.".contains(byte);
     let names = words.flat_map(|word| word.as_bytes().split(move |byte| !is_of_name(byte)));
@@ -106,21 +108,20 @@ fn named(
     Ok(())
 }
 
-fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
-    let shown = || visible_path(path);
-    let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
+fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, Unsteady> {
+    let failed = |e: std::io::Error| Unsteady::UnreadableProgram(path.to_owned(), e);
     // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;
     let name = real.clone().into_os_string().into_vec();
     let since = now();
     let file = open_plain(&real).map_err(failed)?;
     let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
-    let path = Word::new(path.as_os_str().as_bytes());
+    let word = Word::new(path.as_os_str().as_bytes());
     if let Some(digest) = stats.digest(&name, &Stamp::from(&stat)) {
-        return Ok(Tool { digest, path });
+        return Ok(Tool { digest, path: word });
     }
     let (digest, steady) = digest(file).map_err(failed)?;
-    let stat = steady.ok_or_else(|| format!("its program `{}` is being written to", shown()))?;
+    let stat = steady.ok_or_else(|| Unsteady::ProgramBeingWritten(path.to_owned()))?;
     stats.learn(&name, Stamp::from(&stat), digest.clone(), since);
-    Ok(Tool { digest, path })
+    Ok(Tool { digest, path: word })
 }

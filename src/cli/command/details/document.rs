@@ -56,7 +56,7 @@ pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
         _ => None,
     };
     let plan: Option<Plan> = history.plan(&past.id).unwrap_or_else(|why| {
-        remarks.push(why);
+        remarks.push(why.to_string());
         None
     });
     let planned = |record: StepRecord| {
@@ -106,7 +106,7 @@ fn report(history: &History, past: &Past, remarks: &mut Vec<String>) -> Option<R
         Ok(Some(report)) => return Some(report),
         Ok(None) if remarks.is_empty() => remarks.push("`report.json` is not there".to_owned()),
         Ok(None) => {}
-        Err(why) => remarks.push(why),
+        Err(why) => remarks.push(why.to_string()),
     }
     None
 }

@@ -58,15 +58,15 @@ pub struct Repository {
 ///
 /// # Errors
 /// It is no JSON, or a part that vplan reads has another form.
-pub fn read(bytes: &[u8]) -> Result<Event, String> {
+pub fn read(bytes: &[u8]) -> serde_json::Result<Event> {
     let bytes = bytes
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(bytes)
         .trim_ascii();
     if !bytes.starts_with(b"{") {
-        return Err("it is no JSON object".to_owned());
+        return Err(serde::de::Error::custom("it is no JSON object"));
     }
-    serde_json::from_slice(bytes).map_err(|e| e.to_string())
+    serde_json::from_slice(bytes)
 }
 
 #[cfg(test)]
@@ -75,15 +75,15 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_none() {
-        assert_eq!(read(b"{}"), Ok(Event::default()));
+        assert_eq!(read(b"{}").unwrap(), Event::default());
         assert_eq!(
-            read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}"),
-            Ok(Event::default())
+            read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}").unwrap(),
+            Event::default()
         );
         let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
         // An ignored part is skipped without recursion.
         let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
-        assert_eq!(read(&nested), Ok(Event::default()));
+        assert_eq!(read(&nested).unwrap(), Event::default());
         for bytes in [
             &b""[..],
             b"null",

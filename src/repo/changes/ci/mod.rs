@@ -89,7 +89,7 @@ fn event_of(path: Option<&str>) -> Result<Event, ChangeError> {
         message,
     };
     match files::read_plain(Path::new(path), event::MAX) {
-        Ok(bytes) => event::read(&bytes).map_err(unreadable),
+        Ok(bytes) => event::read(&bytes).map_err(|e| unreadable(e.to_string())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Event::default()),
         Err(e) => Err(unreadable(e.to_string())),
     }
