@@ -33,9 +33,11 @@ impl<'a> Manifests<'a> {
     pub(crate) fn read(&self, query: &WorkspaceQuery) -> Result<Workspace, WorkspaceFault> {
         let beneath = Beneath::open(self.root);
         let text = |path: &RepoPath| {
-            let beneath = beneath.as_ref().map_err(ToString::to_string)?;
+            let beneath = beneath
+                .as_ref()
+                .map_err(|e| io::Error::other(e.to_string()))?;
             let read = beneath.read(path, LARGEST).and_then(decoded);
-            read.map_err(|e| e.to_string())
+            read.map_err(io::Error::other)
         };
         let files = Files {
             paths: &self.paths,
@@ -59,7 +61,7 @@ pub(crate) fn in_commit(
     let contents: BTreeMap<RepoPath, Vec<u8>> = git.contents_at(commit, &paths).map_err(failed)?;
     let text = |path: &RepoPath| {
         let content = contents.get(path).cloned().ok_or(ReadError::NotRegular);
-        content.and_then(decoded).map_err(|e| e.to_string())
+        content.and_then(decoded).map_err(io::Error::other)
     };
     let files = Files {
         paths: &paths,

@@ -655,6 +655,7 @@ fn clear(folder: BorrowedFd<'_>, dry: bool, depth: usize) -> io::Result<u64> {
 mod tests {
     use super::*;
     use crate::records::RunRecord;
+    use rustix::fs::{CWD, Mode};
     use std::fs;
     use std::os::unix::fs::symlink;
     use vplan_os::process::program::Root;

@@ -134,7 +134,7 @@ fn scanned(
         tree: None,
         same: Same::All,
     };
-    let scanned = scan(place, wanted, stats).map_err(|why| why.to_string())?;
+    let scanned = scan(place, wanted, stats).map_err(|why| Lost::Never(why.to_string()))?;
     Ok(scanned.scan)
 }
 

@@ -8,6 +8,7 @@ use vplan_base::word::visible_path;
 use vplan_check::difference::Difference;
 use vplan_check::evidence::SpawnError;
 use vplan_os::files::beneath::ReadError;
+use vplan_os::outside::ReadsError;
 use vplan_os::process::program::message_of;
 use vplan_reuse::decide::Why;
 
@@ -52,7 +53,7 @@ pub enum Unsteady {
     Unfollowed(&'static str, PathBuf, io::Error),
     /// What `reads` or the PATH names, in the words of `os`.
     #[error("{0}")]
-    Outside(String),
+    Outside(ReadsError),
     /// An input, and who else may have written it.
     #[error("`{0}`, an input, was written while it ran{1}")]
     InputWritten(RepoPath, &'static str),
