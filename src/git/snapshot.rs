@@ -268,6 +268,22 @@ impl Git {
         Ok(reader.finish(&[], Vec::new(), now())?.digest(None))
     }
 
+    /// Returns the submodules of the index with their repositories, `None` for one that is not
+    /// checked out.
+    ///
+    /// # Errors
+    /// As [`Git::snapshot`].
+    pub fn submodules(&self) -> Result<Vec<(RepoPath, Option<Self>)>, GitError> {
+        let entries = worktree::read_entries(self, id_length(self)?)?;
+        let all = entries.iter().filter(|entry| entry.mode == SUBMODULE);
+        all.map(|entry| {
+            let path = worktree::exact(&entry.path)?;
+            let git = layout_at(self, &path).map(|layout| self.nested(layout, &path));
+            Ok((path, git))
+        })
+        .collect()
+    }
+
     /// Returns the snapshot from the last comparison of the work tree with a commit, if the index
     /// is unchanged; otherwise takes one. Each comparison gives one snapshot.
     ///

@@ -581,3 +581,71 @@ fn two_branches_pass_one_after_the_other() {
     to_main(&project);
     passes(&stop(&project));
 }
+
+/// Work in a submodule is parked like that of the repository around it.
+#[test]
+fn work_that_a_submodule_left_sends_back() {
+    let inner = |p: &Project, args: &[&str]| drop(p.git_in("src/sub", args));
+    let commit = |p: &Project, text: &str| {
+        p.write("src/sub/a", text);
+        inner(p, &["commit", "-q", "-a", "-m", "work"]);
+    };
+    let acts: [(&str, bool, &dyn Fn(&Project)); 7] = [
+        ("another branch", true, &|p| {
+            inner(p, &["checkout", "-q", "-b", "work"]);
+            commit(p, "bad\n");
+            inner(p, &["checkout", "-q", "main"]);
+        }),
+        ("the stash", true, &|p| {
+            p.write("src/sub/a", "bad\n");
+            inner(p, &["stash", "-q"]);
+        }),
+        ("no longer checked out", true, &|p| {
+            p.write("src/sub/a", "bad\n");
+            inner(p, &["stash", "-q"]);
+            p.git(&["submodule", "--quiet", "deinit", "src/sub"]);
+        }),
+        ("a stash that is popped", false, &|p| {
+            p.write("src/sub/a", "ok too\n");
+            inner(p, &["stash", "-q"]);
+            inner(p, &["stash", "pop", "-q"]);
+        }),
+        ("a commit that stays", false, &|p| {
+            commit(p, "ok too\n");
+            p.commit("bump");
+        }),
+        ("a pass before the stash", false, &|p| {
+            p.write("src/sub/a", "ok too\n");
+            passes(&stop(p));
+            inner(p, &["stash", "-q"]);
+        }),
+        ("a session that reads", false, &|p| {
+            inner(p, &["checkout", "-q", "there"]);
+            inner(p, &["checkout", "-q", "main"]);
+        }),
+    ];
+    let sub = Project::git_with(&[("a", "ok\n")]);
+    sub.git(&["checkout", "-q", "-b", "there"]);
+    sub.write("a", "bad\n").commit("there");
+    sub.git(&["checkout", "-q", "main"]);
+    for (what, sends_back, act) in acts {
+        let project = project(&CONTRACT.replace("src/a", "src/sub/a"));
+        let url = sub.root().display().to_string();
+        project.git(&["submodule", "--quiet", "add", &url, "src/sub"]);
+        inner(&project, &["branch", "-q", "there", "origin/there"]);
+        // An entry of before the session.
+        project.write("src/sub/a", "older\n");
+        inner(&project, &["stash", "-q"]);
+        project.commit("a submodule");
+        super::pushed(&project);
+        start(&project, "s-1");
+        act(&project);
+        let answer = stop(&project);
+        if sends_back {
+            let reason = blocked(&answer);
+            assert!(reason.contains("submodule `src/sub`"), "{what}: {reason}");
+        } else {
+            assert_eq!(answer, json!({}), "{what}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! The commits of the session come from HEAD's reflog. Other references and other work trees may
 //! belong to someone else: they are listed, but do not block a pass.
 
-use super::record::{Record, StartState};
+use super::record::StartState;
 use crate::{Digest, Git, GitError, Oid, RepoPath, first_of, visible};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -56,13 +56,30 @@ fn content(path: &RepoPath, at: At) -> String {
 
 /// Returns the contents of the files that differ from a commit; of a session, those that a pass
 /// settles.
-pub(super) fn contents(git: &Git, base: Option<&Oid>) -> Result<Vec<String>, GitError> {
+///
+/// Those of submodules differ from the commits in `start`.
+pub(super) fn contents(
+    git: &Git,
+    base: Option<&Oid>,
+    start: Option<&StartState>,
+) -> Result<Vec<String>, GitError> {
     let changed = git.worktree_against(base)?;
     let snapshot = git.snapshot()?;
-    Ok(changed
-        .iter()
-        .map(|file| content(&file.path, snapshot.file(&file.path)))
-        .collect())
+    let paths = changed.iter().map(|file| &file.path);
+    let own = paths.map(|path| content(path, snapshot.file(path)));
+    let mut all: Vec<String> = own.collect();
+    for (path, inside) in git.submodules()? {
+        let start = start.and_then(|start| start.submodules.as_ref()?.get(&path.to_string()));
+        if let Some(git) = inside {
+            let head = start.and_then(|start| oid(start.head.as_ref()));
+            all.extend(contents(&git, head.as_ref(), start)?);
+        }
+    }
+    Ok(all)
+}
+
+fn oid(id: Option<&String>) -> Option<Oid> {
+    id.and_then(|id| Oid::parse(id.as_bytes()))
 }
 
 /// Adds contents to those that a session remembers, the newest last.
@@ -78,17 +95,22 @@ impl Elsewhere {
     ///
     /// # Errors
     /// Errors of git.
-    pub(super) fn find(git: &Git, start: &StartState, record: &Record) -> Result<Self, GitError> {
-        let first = record.head.as_ref();
-        let first = first.and_then(|id| Oid::parse(id.as_bytes()));
+    pub(super) fn find(
+        git: &Git,
+        start: &StartState,
+        head: Option<&String>,
+        settled: &[String],
+    ) -> Result<Self, GitError> {
+        let first = oid(head);
         let log = git.head_log()?;
         let mut elsewhere = Self::default();
+        elsewhere.submodules(git, start, settled)?;
         let Some(moves) = start.since_start(log.as_deref(), first.as_ref()) else {
             let lost = "the reflog of `HEAD` was removed or rewritten: the commits of this session are not known";
             elsewhere.left.push(lost.to_owned());
             return Ok(elsewhere);
         };
-        let settled = record.settled.iter().map(String::as_str).collect();
+        let settled = settled.iter().map(String::as_str).collect();
         let mut comparison = Comparison::new(git, settled)?;
         let mut visited = Visited::of(moves, first);
         visited.branches.extend(start.branch.clone());
@@ -106,6 +128,39 @@ impl Elsewhere {
             elsewhere.named.push(unknown);
         }
         Ok(elsewhere)
+    }
+
+    /// Adds the work in submodules, as if each were the session's repository.
+    fn submodules(
+        &mut self,
+        git: &Git,
+        start: &StartState,
+        settled: &[String],
+    ) -> Result<(), GitError> {
+        let Some(known) = &start.submodules else {
+            return Ok(());
+        };
+        // One that was checked out since then has only lines of the session.
+        let new = StartState {
+            since: start.since,
+            submodules: Some(BTreeMap::new()),
+            ..StartState::default()
+        };
+        for (path, inside) in git.submodules()? {
+            let start = known.get(&path.to_string());
+            let Some(inside) = inside else {
+                let gone =
+                    format!("submodule `{path}` was checked out at the start, and is no longer");
+                self.left.extend(start.map(|_| gone));
+                continue;
+            };
+            let start = start.unwrap_or(&new);
+            let found = Self::find(&inside, start, start.head.as_ref(), settled)?;
+            let named = |line: String| format!("submodule `{path}`: {line}");
+            self.left.extend(found.left.into_iter().map(named));
+            self.named.extend(found.named.into_iter().map(named));
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::{Digest, Engine, Failure, Git, GitError, Oid, Site, visible};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use vplan_git::reflog::Movement;
@@ -175,7 +176,9 @@ const EXPIRES: u64 = 30 * 24 * 60 * 60;
 pub struct StartState {
     /// The full name of the branch that was checked out, if one was.
     pub branch: Option<String>,
-    /// The inode of the work tree's root.
+    /// Of a submodule: the commit that was checked out in it.
+    pub head: Option<String>,
+    /// The inode of the work tree's root; 0 for a submodule.
     pub inode: u64,
     /// The digest of the last line of HEAD's reflog; absent without one.
     pub log_end: Option<String>,
@@ -191,6 +194,9 @@ pub struct StartState {
     /// The stash entries, by their commits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashes: Vec<String>,
+    /// The submodules that were checked out, by their paths; absent in a record of an earlier
+    /// version.
+    pub submodules: Option<BTreeMap<String, StartState>>,
     /// The names of the other work trees below `.git/worktrees`; the empty one is the main work
     /// tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -219,28 +225,40 @@ impl StartState {
     /// # Errors
     /// Errors of git.
     pub(super) fn of(site: &Site) -> Result<Self, GitError> {
-        let state = Self {
+        let since = since_1970().as_secs();
+        let state = match site.usable_git() {
+            Some(git) => Self::of_repository(git, since)?,
+            None => Self::default(),
+        };
+        Ok(Self {
+            head: None,
             inode: inode(&site.root).unwrap_or_default(),
             root: site.root.to_str().map(str::to_owned),
-            since: since_1970().as_secs(),
-            ..Self::default()
-        };
-        let Some(git) = site.usable_git() else {
-            return Ok(state);
-        };
+            since,
+            ..state
+        })
+    }
+
+    fn of_repository(git: &Git, since: u64) -> Result<Self, GitError> {
+        let inside = git.submodules()?.into_iter();
+        let inside = inside.filter_map(|(path, git)| Some((path.to_string(), git?)));
+        let inside = inside.map(|(path, git)| Ok((path, Self::of_repository(&git, since)?)));
         let log = git.head_log()?.unwrap_or_default();
         Ok(Self {
             branch: Refs::new(git).head()?,
+            head: git.head()?.map(|id| id.to_string()),
             log_end: log.last().map(mark),
             log_end_at: log.last().map_or(0, |movement| movement.at),
             log_lines: log.len(),
+            since,
             stashes: (git.stashes()?.into_iter())
                 .map(|(id, _)| id.to_string())
                 .collect(),
+            submodules: Some(inside.collect::<Result<_, GitError>>()?),
             work_trees: (git.other_work_trees().into_iter())
                 .map(|tree| tree.name)
                 .collect(),
-            ..state
+            ..Self::default()
         })
     }
 

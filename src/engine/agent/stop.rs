@@ -143,7 +143,8 @@ impl<'a> Stop<'a> {
         else {
             return Elsewhere::default();
         };
-        Elsewhere::find(git, start, record).unwrap_or_else(|error| {
+        let found = Elsewhere::find(git, start, record.head.as_ref(), &record.settled);
+        found.unwrap_or_else(|error| {
             let what = "cannot compare the commits of this session with the work tree";
             Elsewhere {
                 left: vec![format!("{what}: {error}")],
@@ -289,7 +290,8 @@ impl<'a> Stop<'a> {
 
     /// Returns the changed contents of the work tree, if they are known.
     fn contents(&self) -> Option<Vec<String>> {
-        contents(self.site.usable_git()?, self.base.as_ref()).ok()
+        let start = self.record.as_ref().and_then(|r| r.start.as_ref());
+        contents(self.site.usable_git()?, self.base.as_ref(), start).ok()
     }
 
     /// Remembers the contents that passed.
