@@ -12,7 +12,12 @@ fn with_contract(text: &str) -> Project {
     let project = Project::contract(text);
     project.write(
         "Makefile",
-        "quiet:\n\t@true\nshows:\n\t@echo '1 passed in 0.1s'\ntest:\n\t@echo 1..1; echo not ok 1 - a\n",
+        "quiet:\n\t@true\nshows:\n\t@echo '1 passed in 0.1s'\ntest:\n\t@echo 1..1; echo not ok 1 - a\n\
+         shown shown-test:\n\t@true\n",
+    );
+    project.write(
+        "package.json",
+        "{\"scripts\":{\"test\":\"echo 1 passed in 0.1s\"}}",
     );
     project.commit("files");
     project
@@ -67,6 +72,14 @@ fn a_stated_test_narrows_unless_it_shows_a_test() {
         ("test:make shows", 0, false),
         ("test:cd . && make quiet", 44, true),
         ("test:true && make quiet", 44, true),
+        // Neither is what only shows it.
+        ("make -n shown", 0, false),
+        ("make shown-test", 0, false),
+        ("make -n shown-test", 44, true),
+        ("run:make -n shown-test", 44, true),
+        ("test:make -n shows", 44, true),
+        ("test:sh -c 'true && make -n shows'", 44, true),
+        ("test:npm run", 44, true),
     ] {
         let ran = ran_in_full(&project, text);
         ran.exits(exit);

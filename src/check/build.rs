@@ -12,10 +12,11 @@ const ROWS: [&str; 7] = [
     "tool", "task", "never", "setup", "service", "plumbing", "launcher",
 ];
 /// What is one line.
-const LINES: [&str; 9] = [
+const LINES: [&str; 10] = [
     "words",
     "action",
     "hook",
+    "dry",
     "keeps",
     "language",
     "list",

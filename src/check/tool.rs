@@ -126,6 +126,38 @@ impl Invocation {
         let rows = self.layers.iter().flat_map(rows_of);
         rows.flat_map(|row| row.no_tests.iter().copied())
     }
+
+    /// Whether one of its programs only lists or shows what it would execute, by the table of tools.
+    pub fn is_dry(&self) -> bool {
+        self.layers.iter().any(is_dry)
+    }
+}
+
+fn is_dry(layer: &Layer) -> bool {
+    let is_manager = matches!(layer.tool, Tool::Npm | Tool::Pnpm | Tool::Yarn | Tool::Bun);
+    let runs = |word: &String| matches!(word.as_str(), "run" | "run-script");
+    // Without a script it lists those that there are.
+    if is_manager && layer.role == Role::Plain && layer.arguments.iter().any(runs) {
+        return true;
+    }
+    let values = launch::values_of(&layer.program);
+    // just passes on what follows its recipe.
+    let is_passed_on = |word: &String| {
+        word == "--" || layer.tool == Tool::Just && layer.asked.first() == Some(word)
+    };
+    let end = layer.arguments.iter().position(is_passed_on);
+    let own = layer.arguments.get(..end.unwrap_or(layer.arguments.len()));
+    let own = own.unwrap_or_default();
+    own.iter().enumerate().any(|(at, word)| {
+        let with_value = own.get(at + 1).map(|next| format!("{word}={next}"));
+        // Short options in one word, up to one that may take the rest.
+        let letters = word.strip_prefix('-').unwrap_or_default().chars();
+        let letters = letters.take_while(char::is_ascii_lowercase);
+        let options = letters.map(|letter| format!("-{letter}"));
+        let options = options.take_while(|option| !values.contains(&option.as_str()));
+        let mut given = [word.clone()].into_iter().chain(with_value).chain(options);
+        given.any(|given| table::dry(&layer.program).any(|dry| table::fits(dry, &given)))
+    })
 }
 
 /// A file pattern that steers a program of a command.
@@ -738,5 +770,52 @@ mod tests {
             .map(|l| l.tool)
             .collect();
         assert_eq!(tools, [Tool::Other, Tool::Vitest, Tool::Other]);
+    }
+
+    #[test]
+    fn what_is_only_shown() {
+        let is_dry = |text: &str| Invocation::of(&text.split(' ').collect::<Vec<_>>()).is_dry();
+        for (dry, full) in [
+            ("make -n test", "make -j2 test"),
+            ("make -C a -kn test", "make -C n -fn.mk test"),
+            ("env A=1 gmake test --dry-run", "gmake test -- -n"),
+            ("make -t test", "make -Otarget test"),
+            ("bmake -q test", "bmake -k test"),
+            ("make --just-print test", "make --no-print-directory test"),
+            ("make -v test", "make test N=-n"),
+            ("just -n test", "just test -n"),
+            ("just --dry-run test", "just -f x test --dry-run"),
+            ("task --dry test", "task test -- --dry"),
+            ("rake -n test", "rake test"),
+            ("ninja -n test", "ninja -v test"),
+            ("gradle test --dry-run", "gradle test --info"),
+            ("./gradlew -m test", "./gradlew --max-workers 2 test"),
+            ("gradle test -x test", "gradle test -x lint"),
+            ("mvn test -DskipTests", "mvn test -DskipTests=false"),
+            ("mvn -Dmaven.test.skip=true test", "mvn -q test"),
+            ("tox -l", "tox -e l"),
+            ("nox --list", "nox -s test"),
+            ("ctest -N", "ctest -j 2"),
+            ("ctest --show-only=json-v1", "ctest --test-dir build"),
+            ("meson test --list", "meson test -t 2"),
+            ("bazel test --nobuild //a", "bazel test //a"),
+            ("turbo run test --dry=json", "turbo run test"),
+            ("prove --dry t", "prove -l t"),
+            ("bats -c t", "bats t"),
+            ("nx run-many -t test --graph", "nx run-many -t test"),
+            ("deno test --no-run", "deno test -A"),
+            ("rspec --dry-run", "rspec -f d"),
+            ("go test -run ^$ ./...", "go test -count=1 -run ^T$ -v"),
+            ("cargo test --no-run", "cargo test -j 2"),
+            ("pytest --co -q", "pytest -c x.ini"),
+            ("playwright test --list", "playwright test"),
+            ("dotnet test --list-tests", "dotnet test -l trx"),
+            ("npm run", "npm run test"),
+            ("npm --silent run", "npm test -- run"),
+            ("yarn run", "yarn run test"),
+        ] {
+            assert!(is_dry(dry), "{dry}");
+            assert!(!is_dry(full), "{full}");
+        }
     }
 }

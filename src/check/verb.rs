@@ -1,6 +1,7 @@
 //! The verb that a caller states in front of a command: `test:make x`.
 
 use super::Kind;
+use super::tool::Invocation;
 use super::tool::reading::{Reading, read};
 use super::tool::table::{Class, TaskVerb, task_word};
 use vplan_base::command::{Command, Piece};
@@ -102,13 +103,15 @@ fn demand(verb: Kind) -> Option<u8> {
 
 /// Returns the verb and the `min-tests` of a command of a request. What the table of tools knows of
 /// it counts, unless the caller states a verb that demands as much. A test need not show its tests
-/// where only the table says that it is one, and does not know its output.
+/// where only the table says that it is one, does not know its output, and executes it.
 pub fn of_words<'a>(
     stated: Option<Kind>,
     words: impl Iterator<Item = &'a [u8]>,
 ) -> (Kind, Option<u64>) {
     let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
-    let reading = read(&words.collect::<Vec<_>>());
+    let words: Vec<String> = words.collect();
+    let is_dry = Invocation::of(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_dry();
+    let reading = read(&words);
     // Where the name of a task says nothing, only that it tests is taken from its runner.
     let is_told = |reading: &&Reading| match &reading.task {
         Some(task) => reading.verb == Some(Kind::Test) || task_word(task) != TaskVerb::Unclear,
@@ -120,7 +123,8 @@ pub fn of_words<'a>(
         Some(stated) => (stated, None),
         None => {
             let is_counted = reading.is_some_and(|reading| !reading.formats.is_empty());
-            (known, (known == Kind::Test && !is_counted).then_some(0))
+            let is_excused = known == Kind::Test && !is_counted && !is_dry;
+            (known, is_excused.then_some(0))
         }
     }
 }
@@ -217,6 +221,7 @@ mod tests {
             ("cargo test", Some(Lint), Test, None),
             ("make test", None, Test, Some(0)),
             ("make test", Some(Run), Test, Some(0)),
+            ("make -n test", Some(Run), Test, None),
             ("make test", Some(Test), Test, None),
             ("cargo build", Some(Run), Compile, None),
             ("cargo build", Some(Lint), Lint, None),

@@ -3,19 +3,30 @@
 use super::record::StepRecord;
 use vplan_base::word::{and_more, visible};
 use vplan_check::Severity;
+use vplan_check::commands::parts;
 use vplan_check::reading::TestCounts;
-use vplan_plan::Plan;
+use vplan_check::tool::Invocation;
 use vplan_plan::caveat::{Caveat, Code, Effect};
+use vplan_plan::{Plan, Step};
+
+/// Whether a command of a step only lists or shows tests.
+fn is_dry(step: &Step) -> bool {
+    let words = step.argv.iter().flatten();
+    let words: Vec<_> = words
+        .map(|w| String::from_utf8_lossy(w.as_bytes()))
+        .collect();
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    parts(&words).iter().any(Invocation::is_dry)
+}
 
 /// Makes the caveat about checks with the verb `test`, of the contract or of a request, that passed and whose output shows no test that
-/// ran; `None` where there are none. A contract that says `min-tests 0` expects that; one that begins to
+/// ran, or whose command runs none; `None` where there are none. A contract that says `min-tests 0` expects that; one that begins to
 /// say it is weaker than the one at the base.
 pub fn tests_not_shown(plan: &Plan, records: &[StepRecord]) -> Option<Caveat> {
     let mut checks: Vec<&str> = Vec::new();
     for (step, record) in plan.steps.iter().zip(records) {
-        let shows = record
-            .tests
-            .is_some_and(|tests: TestCounts| tests.ran() > 0);
+        let ran = |tests: TestCounts| tests.ran() > 0;
+        let shows = record.tests.is_some_and(ran) && !is_dry(step);
         let is_blocking_test = step.is_test() && step.severity == Severity::Blocking;
         if is_blocking_test && record.status.is_pass() && !shows && step.min_tests != Some(0) {
             checks.push(step.check());

@@ -318,7 +318,16 @@ pub fn languages() -> &'static [Language] {
 
 /// The files that a program keeps in the folder in which it runs.
 pub fn kept(program: &str) -> impl Iterator<Item = &'static str> {
-    lines("keeps").flat_map(move |(line, _)| {
+    words_of("keeps", program)
+}
+
+/// The words with which a program executes nothing; `-x=test` is an option with its value.
+pub(super) fn dry(program: &str) -> impl Iterator<Item = &'static str> {
+    words_of("dry", program)
+}
+
+fn words_of(word: &str, program: &str) -> impl Iterator<Item = &'static str> {
+    lines(word).flat_map(move |(line, _)| {
         let mut columns = Columns::of(line);
         let is_of = names(columns.next()).contains(&program);
         columns.next().split_whitespace().filter(move |_| is_of)
