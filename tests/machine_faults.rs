@@ -112,12 +112,20 @@ fn few_descriptors_for_an_audit() {
 /// The line end is named, by the system's refusal as by what a shell prints.
 #[test]
 fn a_script_with_carriage_returns() {
-    for (first, named) in [("#!/bin/sh", "(CRLF)"), ("#!/usr/bin/env sh", "(CRLF)")] {
-        let project = Project::git_with(&[
-            ("contracts/verify.vplan", "vplan 1\ncheck c: ./a\n"),
-            ("src/a", "a\n"),
-        ]);
-        project.script("a", &format!("{first}\r\nexit 0\r\n"));
+    let named = "(CRLF)";
+    for (first, command) in [
+        ("#!/bin/sh", "./a"),
+        ("#!/usr/bin/env sh", "./a"),
+        ("#!/bin/sh", "sh -c ./a"),
+        ("#!/bin/sh", "bash -c 'true && ./a'"),
+        ("#!/bin/sh", "timeout 9 ./a"),
+        ("#!/bin/sh", "sh a"),
+        ("#!/bin/sh", "bash a"),
+    ] {
+        let contract = format!("vplan 1\ncheck c {{\n  run {command}\n}}\n");
+        let files = [("contracts/verify.vplan", &*contract), ("src/a", "a\n")];
+        let project = Project::git_with(&files);
+        project.script("a", &format!("{first}\r\ntrue\r\nexit\r\n"));
         project.commit("script");
         project.write("src/a", "b\n");
         project

@@ -14,6 +14,7 @@ use crate::sealed::Products;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Mode;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
@@ -23,9 +24,10 @@ use vplan_base::canon::Digest;
 use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::agreement::{nothing, silence};
+use vplan_check::commands::parts;
 use vplan_check::confine::{Confined, Guarantee, InputsBasis, SandboxLevel};
 use vplan_check::environment::Withheld;
-use vplan_check::evidence::{Captured, Evidence};
+use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::observed::Observed;
 use vplan_check::output::{Expected, guessed, named};
 use vplan_check::tool::Invocation;
@@ -36,7 +38,7 @@ use vplan_os::process::attempt::{
 use vplan_os::process::capture::{Live, LogPlace};
 use vplan_os::process::mask::Secrets;
 use vplan_os::process::pool::Pool;
-use vplan_os::process::program::{Program, message_of};
+use vplan_os::process::program::{Program, carriage_return, message_of};
 use vplan_os::process::stop::{StopLevel, StopRequest};
 use vplan_plan::{Plan, Step, StepIndex};
 use vplan_run::record::{Place, ProgramRecord};
@@ -441,6 +443,9 @@ impl<'e> StepExecution<'e> {
         };
         let mut tried = attempt.finish(io.pool, self.stop.timed_out, io.buffer);
         read_as(self.step, &mut tried.evidence);
+        if tried.evidence.exit == Some(NOT_FOUND) && !self.step.accepts(Some(NOT_FOUND)) {
+            tried.evidence.spawn_error = not_found(context.root.path(), self.step);
+        }
         // Comparing files before and after does not count as the step's time.
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
@@ -675,6 +680,21 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
     };
     let reading = format.and_then(|format| silence(format, step.kind, evidence));
     evidence.reading = reading.or_else(of_nothing).map(Box::new);
+}
+
+/// The exit code of a shell that does not find a command.
+const NOT_FOUND: i32 = 127;
+
+/// Explains why a shell does not find a script that is there.
+fn not_found(root: &Path, step: &Step) -> Option<SpawnError> {
+    let dir = root.join(step.dir.to_os());
+    let started = with_words(step, parts);
+    let words = started.iter().flat_map(Invocation::words);
+    // To open a pipe would wait for its other end.
+    let mut files = words
+        .map(|word| dir.join(word))
+        .filter(|path| path.is_file());
+    files.find_map(|path| carriage_return(&path))
 }
 
 fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {

@@ -275,6 +275,16 @@ fn find(folders: &[PathBuf], word: &[u8]) -> Result<(PathBuf, std::fs::Metadata)
     Err(denied)
 }
 
+/// Explains why the system does not find a script's interpreter, if its line ends as on Windows.
+pub fn carriage_return(path: &Path) -> Option<SpawnError> {
+    first_line(path).filter(|line| line.ends_with(b"\r"))?;
+    let message = format!(
+        "`{}` ends its first line with a carriage return (CRLF), which the system takes for a part of the interpreter's name",
+        visible_path(path)
+    );
+    Some(refusal("CARRIAGE_RETURN", message))
+}
+
 /// Explains why the system would not execute a file.
 pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let error = io::Error::from_raw_os_error(errno);
@@ -282,13 +292,7 @@ pub(super) fn explain(errno: i32, path: &Path) -> SpawnError {
     let found = std::fs::metadata(path);
     let message = match (Errno::from_raw_os_error(errno), &found) {
         (Errno::NOENT, Err(_)) => format!("`{shown}` does not exist"),
-        // Its interpreter is named on a line that ends as on Windows.
-        (Errno::NOENT, Ok(_)) if first_line(path).is_some_and(|line| line.ends_with(b"\r")) => {
-            let message = format!(
-                "`{shown}` ends its first line with a carriage return (CRLF), which the system takes for a part of the interpreter's name"
-            );
-            return refusal("CARRIAGE_RETURN", message);
-        }
+        (Errno::NOENT, Ok(_)) if let Some(refused) = carriage_return(path) => return refused,
         (Errno::NOENT, Ok(_)) => match interpreter(path).and_then(|words| words.into_iter().next())
         {
             Some(name) => format!(

@@ -137,7 +137,10 @@ fn has_carriage_return(record: &StepRecord) -> bool {
         "\\r\u{2019}",
         "^M: bad interpreter",
     ];
-    let is_one = |line: &str| SIGNS.iter().any(|sign| line.contains(sign));
+    // dash prints it as it is, and in a tail it begins a line.
+    let is_one = |line: &str| {
+        line.starts_with(": not found") || SIGNS.iter().any(|sign| line.contains(sign))
+    };
     record.status.is_failure() && record.stderr_tail.lines().any(is_one)
 }
 
