@@ -14,8 +14,6 @@ pub mod lang;
 #[cfg(feature = "plan")]
 pub mod made;
 #[cfg(feature = "plan")]
-pub mod order;
-#[cfg(feature = "plan")]
 pub mod plan;
 #[cfg(feature = "recover")]
 pub mod recover;

@@ -226,9 +226,9 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
 /// The text of a conversion is not what was converted, which is a bug in vplan.
 #[derive(Debug)]
 pub enum Unfaithful {
-    /// The draft is no contract.
+    /// The draft is not a contract.
     Draft,
-    /// The text is no contract; its first error.
+    /// The text is not a contract; its first error.
     Text(Option<Diagnostic>),
     Meaning,
 }

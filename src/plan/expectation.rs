@@ -15,6 +15,8 @@ use super::request::Request;
 use super::select::ConditionResults;
 use super::{Omitted, Plan, Step};
 use coverage::{Blocks, Touched};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use vplan_base::span::Place;
 use vplan_base::word::{first_of, visible};
@@ -61,16 +63,18 @@ pub struct Difference {
     pub why: String,
 }
 
-/// The kinds of difference between a plan and an assertion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+// The kinds of difference between a plan and an assertion.
+#[expect(missing_docs, reason = "the schema of the document would show it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DifferenceKind {
     /// Expected to run, but omitted.
     Missing,
-    /// It runs, and is not expected to.
+    /// A check that the test does not ask for is in the plan.
     Surplus,
-    /// It runs, but at another place of the order.
+    /// A check is at another place.
     Moved,
-    /// Nothing has this name: no check, and no command of the test.
+    /// Nothing has that name.
     Unknown,
 }
 

@@ -128,10 +128,10 @@ pub enum OrderFault {
     /// A predecessor that is not before it.
     #[error("step `{0}` waits for `{1}`, which does not stand before it")]
     Waits(String, String),
-    /// A need that is no predecessor.
+    /// A need that is not a predecessor.
     #[error("step `{0}` needs `{1}`, but does not wait for it")]
     Needs(String, String),
-    /// A preparation that is no predecessor, or a need too.
+    /// A preparation that is not a predecessor, or is also a need.
     #[error("step `{0}` is said to be prepared by `{1}`, which it does not merely wait for")]
     Prepared(String, String),
     /// One id of two steps.
@@ -191,7 +191,9 @@ fn waits(before: &BTreeMap<&str, &[String]>, step: &super::Step, id: &str) -> bo
 
 #[cfg(test)]
 mod tests {
-    use crate::arbitrary::order::{Bundle, Constraints, Ordered, Preparing, order};
+    pub(super) mod plain;
+
+    use plain::{Bundle, Constraints, Ordered, Preparing, order};
     use std::collections::BTreeSet;
 
     fn ordered(constraints: Constraints) -> Vec<usize> {

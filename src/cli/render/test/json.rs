@@ -69,27 +69,13 @@ struct Difference<'a> {
     /// Its column: from 1, in bytes.
     column: usize,
     /// The kind of difference.
-    kind: Kind,
+    kind: DifferenceKind,
     /// Its line: from 1.
     line: usize,
     /// The check that it is about.
     name: &'a str,
     /// The reason, in one line.
     why: &'a str,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "DifferenceKind")]
-enum Kind {
-    /// A check that the test asks for is not in the plan.
-    Missing,
-    /// A check that the test does not ask for is in the plan.
-    Surplus,
-    /// A check is at another place.
-    Moved,
-    /// Nothing has that name.
-    Unknown,
 }
 
 /// The part of the contract that the tests touched.
@@ -170,12 +156,7 @@ fn difference<'a>(
     Difference {
         assertion: difference.assertion.name(),
         column: position.column,
-        kind: match difference.kind {
-            DifferenceKind::Missing => Kind::Missing,
-            DifferenceKind::Surplus => Kind::Surplus,
-            DifferenceKind::Moved => Kind::Moved,
-            DifferenceKind::Unknown => Kind::Unknown,
-        },
+        kind: difference.kind,
         line: position.line,
         name: &difference.name,
         why: &difference.why,
