@@ -11,11 +11,12 @@ mod trend;
 
 use super::style::{count, duration};
 use foreign::{lines, text, when};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use vplan_base::canon::Digest;
 use vplan_base::inert::inert;
-use vplan_base::word::{encode_base64, framed, text_if};
+use vplan_base::word::{encode_base64, framed, text_if, visible};
 use vplan_check::Severity;
 use vplan_check::outcome::Status;
 use vplan_check::reading::{Finding, Level};
@@ -88,35 +89,39 @@ pub struct Log {
 
 /// Renders the whole page.
 pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
-    let mut out = String::with_capacity(1 << 16);
     let verdict = report.verdict.name().replace('_', " ");
     let title = match record.project.as_str() {
         "" => verdict.clone(),
         project => format!("{project}: {verdict}"),
     };
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
-         content=\"{}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} · vplan</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        policy(),
-        text(&title)
-    );
-    head(&mut out, report, plan, record, &verdict);
-    out.push_str("<main>\n");
-    notes(&mut out, report);
-    out.push_str(FILTER);
-    timeline(&mut out, report, plan, record);
-    rewrites(&mut out, report);
-    matrix::section(&mut out, &record.matrix);
-    steps(&mut out, report, plan, record);
-    left_out(&mut out, report);
-    trend::section(&mut out, &record.runs, &report.run_id);
-    let _ = write!(
-        out,
-        "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
-    );
-    out
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (text(&title)) " · vplan" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (head(report, plan, record, &verdict))
+                main {
+                    (notes(report))
+                    (filter())
+                    (timeline(report, plan, record))
+                    (rewrites(report))
+                    (matrix::section(&record.matrix))
+                    (steps(report, plan, record))
+                    (left_out(report))
+                    (trend::section(&record.runs, &report.run_id))
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
 }
 
 /// The page's policy: the style and the script of vplan's own, by their hashes, and nothing else.
@@ -140,15 +145,8 @@ fn kind(status: Status, is_warning: bool) -> &'static str {
     }
 }
 
-fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict: &str) {
+fn head(report: &Report, plan: &Plan, record: &Record, verdict: &str) -> Markup {
     let tone = if report.exit_code == 0 { "good" } else { "bad" };
-    let _ = write!(
-        out,
-        "<header>\n<p class=\"project\">{}</p>\n<h1 class=\"{tone}\">{}</h1>\n",
-        text(&record.project),
-        text(verdict)
-    );
-    paragraph(out, "reason", report.reason.as_ref());
     let passed = report.steps.iter().filter(|s| s.status.is_pass()).count();
     let coverage = match report.coverage {
         Coverage::Full => "full",
@@ -160,8 +158,7 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
     let rounds = report.no_change.is_some() || attempt > 1;
     let rounds = rounds.then(|| format!("{attempt}, {} left", report.retries_remaining));
     let contract = plan.contract.as_ref();
-    out.push_str("<dl>\n");
-    for (name, value) in [
+    let facts = [
         ("steps", Some(format!("{passed} of {steps} passed"))),
         ("coverage", Some(coverage.to_owned())),
         ("time", Some(duration(report.duration_ms))),
@@ -170,38 +167,31 @@ fn head(out: &mut String, report: &Report, plan: &Plan, record: &Record, verdict
         ("attempt", rounds),
         ("started", record.started_at.as_deref().map(when)),
         ("contract", contract.map(|c| c.path.clone())),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", text(&value));
-        }
-    }
-    digests(out, report);
-    out.push_str("</dl>\n</header>\n");
-}
-
-/// What tells a run from others: short, and whole on demand.
-fn digests(out: &mut String, report: &Report) {
+    ];
+    // What tells a run from others: short, and whole on demand.
     let digest = report.plan_digest.as_ref().map(ToString::to_string);
     let run = past::short(&report.run_id);
-    for (name, value, short) in [
+    let digests = [
         ("run", Some(&report.run_id), run),
         ("plan", digest.as_ref(), folded(digest.as_deref())),
         ("tree", report.tree.as_ref(), folded(report.tree.as_deref())),
-    ] {
-        if let Some(value) = value {
-            let (short, value) = (text(short), text(value));
-            let _ = writeln!(
-                out,
-                "<div><dt>{name}</dt><dd><details class=\"fold\"><summary><code>{short}…</code></summary><code>{value}</code></details></dd></div>"
-            );
+    ];
+    html! {
+        header {
+            p.project { (text(&record.project)) }
+            h1 class=(tone) { (text(verdict)) }
+            @if let Some(reason) = &report.reason { p.reason { (text(reason)) } }
+            dl {
+                @for (name, value) in &facts {
+                    @if let Some(value) = value { div { dt { (name) } dd { (text(value)) } } }
+                }
+                @for (name, value, short) in &digests {
+                    @if let Some(value) = value {
+                        div { dt { (name) } dd { details.fold { summary { code { (text(short)) "…" } } code { (text(value)) } } } }
+                    }
+                }
+            }
         }
-    }
-}
-
-/// Writes a paragraph of a class, if there is one.
-fn paragraph<T: AsRef<str>>(out: &mut String, class: &str, what: Option<T>) {
-    if let Some(what) = what {
-        let _ = writeln!(out, "<p class=\"{class}\">{}</p>", text(what.as_ref()));
     }
 }
 
@@ -212,30 +202,24 @@ fn folded(digest: Option<&str>) -> &str {
     hex.get(..12).unwrap_or(hex)
 }
 
-fn notes(out: &mut String, report: &Report) {
+fn notes(report: &Report) -> Markup {
     let caveats = caveat::sorted(&report.caveats).into_iter();
     let caveats = caveats.map(|caveat| caveat.for_people());
     let notes = report.notes.iter().map(|note| note.message.clone());
     let refusals = report.refusals.iter();
     let refusals = refusals.map(|r| format!("{} was not applied: {}", r.recovery_rule, r.reason));
-    for line in caveats.chain(notes).chain(refusals) {
-        paragraph(out, "note", Some(line));
-    }
+    html! { @for line in caveats.chain(notes).chain(refusals) { p.note { (text(&line)) } } }
 }
 
 /// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers
 /// look the same everywhere.
-fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
+fn timeline(report: &Report, plan: &Plan, record: &Record) -> Markup {
     let ends = record.tries.iter().map(|t| t.to.unwrap_or(t.from));
     let whole = ends.fold(report.duration_ms.max(1), u64::max);
     let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
     for one in &record.tries {
         tries.entry(&one.id).or_default().push(one);
     }
-    if tries.is_empty() {
-        return;
-    }
-    out.push_str("<section>\n<h2>timeline</h2>\n<div class=\"timeline\">\n");
     let warnings = warnings(plan);
     let kind_of = |id: &str| {
         let step = report.steps.iter().find(|s| s.id == id);
@@ -245,30 +229,30 @@ fn timeline(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
     let gone = tried.filter(|id| !report.steps.iter().any(|s| s.id == *id));
     let gone: BTreeSet<&str> = gone.collect();
     let ids = report.steps.iter().map(|s| s.id.as_str()).chain(gone);
-    for (index, id) in ids.enumerate() {
-        let Some(tries) = tries.get(id) else { continue };
-        let _ = write!(
-            out,
-            "<a class=\"row\" href=\"#s{index}\" data-of=\"s{index}\" data-kind=\"{}\"><span class=\"id\">{}</span><svg class=\"lane\" \
-             viewBox=\"0 0 10000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
-            kind_of(id),
-            text(id),
-            count(tries.len(), "try")
-        );
-        for one in tries {
-            bar(out, one, whole);
+    let rows = ids.enumerate();
+    let rows = rows.filter_map(|(index, id)| Some((index, id, tries.get(id)?)));
+    html! {
+        @if !tries.is_empty() {
+            section {
+                h2 { "timeline" }
+                div.timeline {
+                    @for (index, id, tries) in rows {
+                        a.row href={ "#s" (index) } data-of={ "s" (index) } data-kind=(kind_of(id)) {
+                            span.id { (text(id)) }
+                            svg.lane viewBox="0 0 10000 10" preserveAspectRatio="none" role="img" aria-label=(count(tries.len(), "try")) {
+                                @for one in tries { (bar(one, whole)) }
+                            }
+                        }
+                    }
+                }
+                p.axis { span {} span { "0" } span { (duration(whole)) } }
+            }
         }
-        out.push_str("</svg></a>\n");
     }
-    let _ = write!(
-        out,
-        "</div>\n<p class=\"axis\"><span></span><span>0</span><span>{}</span></p>\n</section>\n",
-        duration(whole)
-    );
 }
 
 /// A try. Its place is in hundredths of a percent of the whole.
-fn bar(out: &mut String, one: &Try, whole: u64) {
+fn bar(one: &Try, whole: u64) -> Markup {
     let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
     let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
     let took = one.to.map(|to| duration(to.saturating_sub(one.from)));
@@ -278,10 +262,7 @@ fn bar(out: &mut String, one: &Try, whole: u64) {
     // Short ones stay visible.
     let width = to.saturating_sub(from).max(40);
     let (tone, x) = (tone(one.status), from.min(10_000 - 40));
-    let _ = write!(
-        out,
-        "<rect class=\"{tone}\" x=\"{x}\" y=\"1\" width=\"{width}\" height=\"8\"><title>{title}</title></rect>"
-    );
+    html! { rect class=(tone) x=(x) y="1" width=(width) height="8" { title { (title) } } }
 }
 
 /// The ids of the steps whose failure is a warning.
@@ -291,33 +272,26 @@ fn warnings(plan: &Plan) -> BTreeSet<&str> {
     soft.map(|s| s.id.as_str()).collect()
 }
 
-fn rewrites(out: &mut String, report: &Report) {
-    if report.rewrites.is_empty() {
-        return;
-    }
-    let _ = write!(out, "<section>\n<h2>repairs of the plan</h2>\n");
-    for rewrite in &report.rewrites {
-        let (rule, reason) = (text(&rewrite.recovery_rule), text(&rewrite.reason));
-        let verifies = verifies(rewrite);
-        let _ = writeln!(
-            out,
-            "<h3>{rule} <small>{verifies}</small></h3><p>{reason}</p>"
-        );
-        if let Some(evidence) = &rewrite.evidence {
-            let _ = writeln!(out, "<p>because: <code>{}</code></p>", text(evidence));
-        }
-        let (before, after) = (&rewrite.previous_commands, &rewrite.next_commands);
-        for (name, list) in [("before", before), ("after", after)] {
-            let lines: Vec<String> = list.iter().map(|c| text(c)).collect();
-            let lines = lines.join("\n");
-            let _ = writeln!(out, "<h4>{name}</h4><pre tabindex=\"0\">{lines}</pre>");
+fn rewrites(report: &Report) -> Markup {
+    html! {
+        @if !report.rewrites.is_empty() {
+            section {
+                h2 { "repairs of the plan" }
+                @for rewrite in &report.rewrites {
+                    h3 { (text(&rewrite.recovery_rule)) " " small { (verifies(rewrite)) } }
+                    p { (text(&rewrite.reason)) }
+                    @if let Some(evidence) = &rewrite.evidence { p { "because: " code { (text(evidence)) } } }
+                    @for (name, list) in [("before", &rewrite.previous_commands), ("after", &rewrite.next_commands)] {
+                        h4 { (name) }
+                        pre tabindex="0" { (lines(&list.iter().map(visible).collect::<Vec<_>>().join("\n"))) }
+                    }
+                }
+            }
         }
     }
-    out.push_str("</section>\n");
 }
 
-fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
-    let _ = write!(out, "<section>\n<h2>steps</h2>\n");
+fn steps(report: &Report, plan: &Plan, record: &Record) -> Markup {
     let planned: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let mut left = LOGS_SHOWN;
     // Failures get space for their logs first.
@@ -336,86 +310,65 @@ fn steps(out: &mut String, report: &Report, plan: &Plan, record: &Record) {
             shown.insert(index, text);
         }
     }
-    for (index, step) in report.steps.iter().enumerate() {
-        let planned = planned.get(step.id.as_str()).copied();
-        self::step(out, index, step, planned, shown.get(&index));
-    }
-    if !report.superseded.is_empty() {
-        out.push_str("<h3>earlier evidence that no longer counts</h3>\n");
-    }
-    for (index, step) in report.superseded.iter().enumerate() {
-        self::step(out, report.steps.len() + index, step, None, None);
-    }
-    out.push_str("</section>\n");
-}
-
-fn step(
-    out: &mut String,
-    index: usize,
-    record: &StepRecord,
-    step: Option<&Step>,
-    log: Option<&String>,
-) {
-    let is_failure = record.status.is_failure();
-    let open = if is_failure { " open" } else { "" };
-    let time = text_if(record.tries > 0, || duration(record.duration_ms));
-    let is_warning = step.is_some_and(|s| s.severity == Severity::Warning);
-    let status = record.status.name().replace('_', " ");
-    let _ = write!(
-        out,
-        "<details id=\"s{index}\" class=\"step\" data-kind=\"{}\"{open}>\n<summary><b class=\"{}\">{status}</b> <span \
-         class=\"id\">{}</span> <span class=\"time\">{time}</span> <code>{}</code></summary>\n",
-        kind(record.status, is_warning),
-        if is_warning && is_failure {
-            "warn"
-        } else {
-            tone(Some(record.status))
-        },
-        text(&record.id),
-        text(&record.command)
-    );
-    if let Some(detail) = &record.detail {
-        let _ = writeln!(out, "<p>{}</p>", text(detail));
-    }
-    if let Some(step) = step {
-        planned(out, step);
-    }
-    facts(out, record);
-    if let Some(reasoning) = &record.reasoning {
-        let _ = writeln!(out, "<blockquote>{}</blockquote>", lines(reasoning));
-    }
-    for problem in &record.problems {
-        paragraph(out, "note", Some(problem));
-    }
-    findings(out, record);
-    let tests = record.news_first().1;
-    for (test, _) in tests.iter().take(TESTS) {
-        let _ = writeln!(out, "<h3 class=\"id\">{}</h3>", text(&test.name));
-        if let Some(message) = &test.message {
-            let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", lines(message));
+    html! {
+        section {
+            h2 { "steps" }
+            @for (index, step) in report.steps.iter().enumerate() {
+                (self::step(index, step, planned.get(step.id.as_str()).copied(), shown.get(&index)))
+            }
+            @if !report.superseded.is_empty() { h3 { "earlier evidence that no longer counts" } }
+            @for (index, step) in report.superseded.iter().enumerate() {
+                (self::step(report.steps.len() + index, step, None, None))
+            }
         }
     }
-    rest(out, tests.len(), TESTS, "failed test");
-    output(out, record, log.map(String::as_str), open);
-    out.push_str("</details>\n");
+}
+
+fn step(index: usize, record: &StepRecord, step: Option<&Step>, log: Option<&String>) -> Markup {
+    let is_failure = record.status.is_failure();
+    let time = text_if(record.tries > 0, || duration(record.duration_ms));
+    let is_warning = step.is_some_and(|s| s.severity == Severity::Warning);
+    let tone = match is_warning && is_failure {
+        true => "warn",
+        false => tone(Some(record.status)),
+    };
+    let tests = record.news_first().1;
+    html! {
+        details.step id={ "s" (index) } data-kind=(kind(record.status, is_warning)) open[is_failure] {
+            summary {
+                b class=(tone) { (record.status.name().replace('_', " ")) } " "
+                span.id { (text(&record.id)) } " "
+                span.time { (time) } " "
+                code { (text(&record.command)) }
+            }
+            @if let Some(detail) = &record.detail { p { (text(detail)) } }
+            @if let Some(step) = step { (self::planned(step)) }
+            (facts(record))
+            @if let Some(reasoning) = &record.reasoning { blockquote { (lines(reasoning)) } }
+            @for problem in &record.problems { p.note { (text(problem)) } }
+            (findings(record))
+            @for (test, _) in tests.iter().take(TESTS) {
+                h3.id { (text(&test.name)) }
+                @if let Some(message) = &test.message { pre tabindex="0" { (lines(message)) } }
+            }
+            (rest(tests.len(), TESTS, "failed test"))
+            (output(record, log, is_failure))
+        }
+    }
 }
 
 /// The entry of a step in the plan.
-fn planned(out: &mut String, step: &Step) {
-    let (settings, command) = (text(&settings(step).join(", ")), text(&command_line(step)));
-    let _ = writeln!(
-        out,
-        "<p class=\"faint\">{settings} · <code>{command}</code></p>"
-    );
-    let reason = |r| format!("<li>{}</li>", text(&sentence(r, FILES)));
-    let reasons: String = step.reasons.iter().map(reason).collect();
-    if !reasons.is_empty() {
-        let _ = writeln!(out, "<ul class=\"why\">{reasons}</ul>");
+fn planned(step: &Step) -> Markup {
+    html! {
+        p.faint { (text(&settings(step).join(", "))) " · " code { (text(&command_line(step))) } }
+        @if !step.reasons.is_empty() {
+            ul.why { @for reason in &step.reasons { li { (text(&sentence(reason, FILES))) } } }
+        }
     }
 }
 
 /// The end of a step.
-fn facts(out: &mut String, record: &StepRecord) {
+fn facts(record: &StepRecord) -> Markup {
     let mut facts: Vec<String> = Vec::new();
     let tests = record.tests.map(|t| (t.passed, t.failed, t.skipped));
     facts.extend(tests.map(|(passed, failed, skipped)| {
@@ -430,53 +383,46 @@ fn facts(out: &mut String, record: &StepRecord) {
         let processes = count(record.leaked, "process");
         format!("{processes} left behind and stopped")
     }));
-    let mut facts: Vec<String> = facts.iter().map(|fact| text(fact)).collect();
+    let mut facts: Vec<String> = facts.iter().map(|fact| text(fact).0).collect();
     // Only vplan's own words may wrap after underscores.
     facts.extend(record.failure_code.as_ref().map(|code| match code.known() {
-        Some(_) => text(code).replace('_', "_<wbr>"),
-        None => text(code),
+        Some(_) => text(code).0.replace('_', "_<wbr>"),
+        None => text(code).0,
     }));
-    if !facts.is_empty() {
-        let _ = writeln!(out, "<p class=\"faint\">{}</p>", facts.join(" · "));
-    }
+    html! { @if !facts.is_empty() { p.faint { (PreEscaped(facts.join(" · "))) } } }
 }
 
 /// A finding on two lines: its place, what it is; what it says. A table would have no room for four
 /// columns on a small screen.
-fn findings(out: &mut String, record: &StepRecord) {
-    if record.diagnostics.is_empty() {
-        return;
-    }
-    out.push_str("<ul class=\"findings\">\n");
+fn findings(record: &StepRecord) -> Markup {
     let all = record.news_first().0;
-    for (finding, known) in all.iter().take(FINDINGS).copied() {
-        let (level, tone) = match finding.severity {
-            Level::Error => ("error", "bad"),
-            Level::Warning => ("warning", "warn"),
-        };
-        let _ = writeln!(
-            out,
-            "<li><code class=\"place\">{}</code> <b class=\"{tone}\">{level}{}</b> <code>{}</code><p>{}</p></li>",
-            text(&place(finding)),
-            if known { ", known" } else { "" },
-            text(finding.code.as_deref().unwrap_or("")),
-            lines(&finding.message)
-        );
+    let tone = |finding: &Finding| match finding.severity {
+        Level::Error => ("error", "bad"),
+        Level::Warning => ("warning", "warn"),
+    };
+    html! {
+        @if !record.diagnostics.is_empty() {
+            ul.findings {
+                @for (finding, known) in all.iter().take(FINDINGS).copied() {
+                    @let (level, tone) = tone(finding);
+                    li {
+                        code.place { (text(&place(finding))) } " "
+                        b class=(tone) { (level) @if known { ", known" } } " "
+                        code { (text(finding.code.as_deref().unwrap_or(""))) }
+                        p { (lines(&finding.message)) }
+                    }
+                }
+            }
+            (rest(all.len(), FINDINGS, "finding"))
+        }
     }
-    out.push_str("</ul>\n");
-    rest(out, all.len(), FINDINGS, "finding");
 }
 
 /// Says how many the page does not list.
-fn rest(out: &mut String, all: usize, listed: usize, word: &str) {
+fn rest(all: usize, listed: usize, word: &str) -> Markup {
     let more = all.saturating_sub(listed);
-    if more > 0 {
-        let more = count(more, &format!("more {word}"));
-        let _ = writeln!(
-            out,
-            "<p class=\"note\">{more}, in the run's report.json</p>"
-        );
-    }
+    let text = count(more, &format!("more {word}"));
+    html! { @if more > 0 { p.note { (text) ", in the run's report.json" } } }
 }
 
 fn place(finding: &Finding) -> String {
@@ -486,50 +432,49 @@ fn place(finding: &Finding) -> String {
 }
 
 /// The output of a step: as much as its log has, or as its record has.
-fn output(out: &mut String, record: &StepRecord, log: Option<&str>, open: &str) {
-    if let Some(log) = log {
-        let _ = writeln!(
-            out,
-            "<details class=\"log\"{open}><summary>output</summary><pre tabindex=\"0\">{log}</pre></details>"
-        );
-        return;
-    }
-    for (name, tail) in [
+fn output(record: &StepRecord, log: Option<&String>, is_open: bool) -> Markup {
+    let tails = [
         ("standard output", &record.stdout_tail),
         ("standard error", &record.stderr_tail),
-    ] {
-        if !tail.trim().is_empty() {
-            let tail = lines(tail);
-            let _ = writeln!(
-                out,
-                "<h3>{name}, its end</h3><pre tabindex=\"0\">{tail}</pre>"
-            );
+    ];
+    let tails = tails
+        .into_iter()
+        .filter(|(_, tail)| !tail.trim().is_empty());
+    html! {
+        @if let Some(log) = log {
+            details.log open[is_open] { summary { "output" } pre tabindex="0" { (PreEscaped(log)) } }
+        } @else {
+            @for (name, tail) in tails {
+                h3 { (name) ", its end" }
+                pre tabindex="0" { (lines(tail)) }
+            }
         }
     }
 }
 
-fn left_out(out: &mut String, report: &Report) {
-    if report.omitted.is_empty() {
-        return;
+fn left_out(report: &Report) -> Markup {
+    html! {
+        @if !report.omitted.is_empty() {
+            section {
+                h2 { "left out" }
+                ul.left {
+                    @for omitted in &report.omitted {
+                        li data-kind="out" {
+                            b.id.warn[omitted.narrows] { (text(&omitted.id)) } " " (text(&omission(omitted)))
+                        }
+                    }
+                }
+            }
+        }
     }
-    let _ = write!(out, "<section>\n<h2>left out</h2>\n<ul class=\"left\">\n");
-    for omitted in &report.omitted {
-        let class = if omitted.narrows { "warn id" } else { "id" };
-        let (id, why) = (text(&omitted.id), text(&omission(omitted)));
-        let _ = writeln!(
-            out,
-            "<li data-kind=\"out\"><b class=\"{class}\">{id}</b> {why}</li>"
-        );
-    }
-    out.push_str("</ul>\n</section>\n");
 }
 
 fn log_text(log: &Log) -> String {
-    let mut shown = lines(&inert(&log.head));
+    let mut shown = lines(&inert(&log.head)).0;
     if log.omitted > 0 {
         let _ = write!(shown, "\n<b>… {} bytes left out …</b>\n", log.omitted);
     }
-    shown.push_str(&lines(&inert(&log.tail)));
+    shown.push_str(&lines(&inert(&log.tail)).0);
     shown
 }
 
@@ -546,15 +491,28 @@ const STYLE: &str = include_str!("html.css");
 const SCRIPT: &str = include_str!("html.js");
 
 /// The form that the script shows and answers. Without the script it stays hidden.
-const FILTER: &str = "<form id=\"filter\" role=\"search\" hidden>\n<fieldset><legend>show</legend>\
-    <label><input type=\"radio\" name=\"show\" value=\"all\" checked> all</label>\
-    <label><input type=\"radio\" name=\"show\" value=\"failed\"> failed</label>\
-    <label><input type=\"radio\" name=\"show\" value=\"warning\"> warnings</label>\
-    <label><input type=\"radio\" name=\"show\" value=\"passed\"> passed</label>\
-    <label><input type=\"radio\" name=\"show\" value=\"off\"> not run</label>\
-    <label><input type=\"radio\" name=\"show\" value=\"out\"> left out</label></fieldset>\n\
-    <label class=\"find\">search <input id=\"find\" type=\"search\" autocomplete=\"off\"></label>\n\
-    <output id=\"found\" aria-live=\"polite\"></output>\n</form>\n";
+fn filter() -> Markup {
+    let kinds = [
+        ("all", "all"),
+        ("failed", "failed"),
+        ("warning", "warnings"),
+        ("passed", "passed"),
+        ("off", "not run"),
+        ("out", "left out"),
+    ];
+    html! {
+        form id="filter" role="search" hidden {
+            fieldset {
+                legend { "show" }
+                @for (kind, shown) in kinds {
+                    label { input type="radio" name="show" value=(kind) checked[kind == "all"]; " " (shown) }
+                }
+            }
+            label.find { "search " input id="find" type="search" autocomplete="off"; }
+            output id="found" aria-live="polite" {}
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

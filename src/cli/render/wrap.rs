@@ -1,6 +1,10 @@
 //! Wraps lines at a terminal's columns. Continuation lines are indented after the bar or sign of
 //! their line: foreign text at the left edge could pass for vplan's own words.
 
+use textwrap::core::{Word, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm, fill};
+use vplan_base::inert::without_escapes;
+
 /// The fewest columns for which lines are wrapped.
 const LEAST: usize = 20;
 /// The bar in front of each line of foreign text.
@@ -19,10 +23,10 @@ pub fn wrapped(text: &str, columns: Option<usize>) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = line.split_at(line.trim_end_matches('\n').len());
-        if width(line) <= columns || is_path(line) {
+        if display_width(line) <= columns || is_path(line) {
             out.push_str(line);
         } else {
-            broken(line, columns, &mut out);
+            out.push_str(&broken(line, columns));
         }
         out.push_str(end);
     }
@@ -31,114 +35,37 @@ pub fn wrapped(text: &str, columns: Option<usize>) -> String {
 
 /// Whether a line names the path of an output, in colour or not.
 fn is_path(line: &str) -> bool {
-    plain(line).trim_start().starts_with(PATH)
+    without_escapes(line).trim_start().starts_with(PATH)
 }
 
-/// Returns a line without its colours.
-fn plain(line: &str) -> String {
-    let shown = pieces(line).filter(|piece| !piece.is_escape);
-    shown.map(|piece| piece.text).collect()
+/// All of a line as one word, which is broken where the row is full.
+fn whole<'t>(line: &'t str) -> Box<dyn Iterator<Item = Word<'t>> + 't> {
+    Box::new(std::iter::once(Word::from(line)))
 }
 
-fn broken(line: &str, columns: usize, out: &mut String) {
-    let plain = plain(line);
-    let blanks = plain.len() - plain.trim_start_matches(' ').len();
-    let rest = plain.get(blanks..).unwrap_or_default();
-    let is_bar = rest.starts_with(BAR);
+fn broken(line: &str, columns: usize) -> String {
+    let plain = without_escapes(line);
+    let rest = plain.trim_start_matches(' ');
+    let blanks = " ".repeat(plain.len() - rest.len());
     let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-    let indent = if is_bar {
-        format!("{}{BAR}", " ".repeat(blanks))
-    } else {
-        " ".repeat(blanks + sign.map_or(0, |sign| width(sign)))
+    let bar = line.split_once(BAR).filter(|_| rest.starts_with(BAR));
+    let indent = match bar {
+        Some(_) => blanks + BAR,
+        None => blanks + &" ".repeat(sign.map_or(0, |sign| display_width(sign))),
     };
     // Where an indent would leave no room, the text may as well begin at its own.
-    let indent = if width(&indent) + LEAST / 2 > columns {
-        " ".repeat(2)
-    } else {
-        indent
+    let has_room = display_width(&indent) + LEAST / 2 <= columns;
+    let options = Options::new(columns)
+        .subsequent_indent(if has_room { &indent } else { "  " })
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    let Some((lead, foreign)) = bar else {
+        return fill(line, options);
     };
-    let lead = width(&indent);
-    let (mut row, mut used, mut shown) = (String::new(), 0, false);
-    // Where the row could end: the offset after its last blank, and the columns used up to there.
-    let mut blank: Option<(usize, usize)> = None;
-    for piece in pieces(line) {
-        let wide = piece.width();
-        if shown && wide > 0 && used + wide > columns {
-            let cut = blank.filter(|_| !is_bar && piece.text != " ");
-            let (end, before) = cut.unwrap_or((row.len(), used));
-            let rest = row.split_off(end);
-            out.push_str(row.trim_end_matches(' '));
-            out.push('\n');
-            row = format!("{indent}{rest}");
-            used = lead + used.saturating_sub(before);
-            blank = None;
-            if piece.text == " " && !is_bar {
-                continue;
-            }
-        }
-        row.push_str(piece.text);
-        used += wide;
-        shown |= wide > 0 && used > lead;
-        if piece.text == " " && used > lead {
-            blank = Some((row.len(), used));
-        }
-    }
-    out.push_str(&row);
-}
-
-/// A character, or a whole sequence that sets a colour.
-struct Piece<'t> {
-    text: &'t str,
-    is_escape: bool,
-}
-
-impl Piece<'_> {
-    fn width(&self) -> usize {
-        let shown = self.text.chars().filter(|_| !self.is_escape);
-        shown.map(columns_of).sum()
-    }
-}
-
-fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = line;
-    std::iter::from_fn(move || {
-        let first = rest.chars().next()?;
-        let is_escape = first == '\u{1b}';
-        let length = if is_escape {
-            rest.find('m').map_or(rest.len(), |end| end + 1)
-        } else {
-            first.len_utf8()
-        };
-        let (text, behind) = rest.split_at_checked(length)?;
-        rest = behind;
-        Some(Piece { text, is_escape })
-    })
-}
-
-/// Returns the columns that a text takes.
-fn width(text: &str) -> usize {
-    pieces(text).map(|piece| piece.width()).sum()
-}
-
-/// Returns the columns of a character: none for one that joins the one before it, two for wide ones
-/// (Unicode Standard Annex 11, by blocks), else one.
-fn columns_of(c: char) -> usize {
-    match u32::from(c) {
-        0x300..=0x36f | 0x200b..=0x200f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f | 0xe0100..=0xe01ef => {
-            0
-        }
-        0x1100..=0x115f
-        | 0x2e80..=0x303e
-        | 0x3041..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
+    let lead = format!("{lead}{BAR}");
+    let options = options.initial_indent(&lead);
+    fill(foreign, options.word_separator(WordSeparator::Custom(whole)))
 }
 
 #[cfg(test)]
@@ -216,7 +143,10 @@ mod tests {
         for columns in [20, 40, 80, 120] {
             let made = wrapped(&text, Some(columns));
             assert_eq!(letters(&made), letters(&text));
-            assert!(made.lines().all(|line| width(line) <= columns), "{made}");
+            assert!(
+                made.lines().all(|line| display_width(line) <= columns),
+                "{made}"
+            );
             assert!(made.lines().all(|line| line.starts_with("  ")), "{made}");
         }
     }

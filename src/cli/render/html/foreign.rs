@@ -1,17 +1,18 @@
 //! Makes foreign text harmless for a page.
 
+use maud::{Markup, PreEscaped};
 use vplan_base::inert::inert;
 use vplan_base::markup::escape;
 use vplan_base::word::visible;
 
 /// Foreign text on one line, for an element's content or a quoted attribute.
-pub(super) fn text(foreign: &str) -> String {
-    escape(&visible(foreign))
+pub(super) fn text(foreign: &str) -> Markup {
+    PreEscaped(escape(&visible(foreign)))
 }
 
 /// Foreign text of several lines.
-pub(super) fn lines(foreign: &str) -> String {
-    escape(&inert(foreign.as_bytes()))
+pub(super) fn lines(foreign: &str) -> Markup {
+    PreEscaped(escape(&inert(foreign.as_bytes())))
 }
 
 /// A moment for people: `2026-01-02 03:04:05 UTC` of RFC 3339.
@@ -31,11 +32,14 @@ mod tests {
     #[test]
     fn foreign_text_is_text() {
         assert_eq!(
-            text("<script>alert(\"1\")</script>&'"),
+            text("<script>alert(\"1\")</script>&'").0,
             "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&apos;"
         );
-        assert_eq!(lines("a\n</pre><b>\u{1b}[31m"), "a\n&lt;/pre&gt;&lt;b&gt;");
-        assert!(!text("a\nb\u{202e}").contains(['\n', '\u{202e}']));
+        assert_eq!(
+            lines("a\n</pre><b>\u{1b}[31m").0,
+            "a\n&lt;/pre&gt;&lt;b&gt;"
+        );
+        assert!(!text("a\nb\u{202e}").0.contains(['\n', '\u{202e}']));
     }
 
     #[test]

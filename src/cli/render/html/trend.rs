@@ -2,7 +2,7 @@
 
 use super::foreign::{text, when};
 use crate::render::style::{count, duration};
-use std::fmt::Write as _;
+use maud::{Markup, html};
 use vplan_base::vocabulary::Exit;
 use vplan_run::past::{State, Summary, short};
 use vplan_run::verdict::Verdict;
@@ -14,66 +14,64 @@ const HEIGHT: u64 = 60;
 /// The height of the mark below the bar of a run that did not pass: colour alone is not enough.
 const MARK: u64 = 4;
 
-/// Writes the section; nothing where there is only one run. `runs`: oldest first; `current`: the run
-/// of the page.
-pub(super) fn section(out: &mut String, runs: &[Summary], current: &str) {
-    if runs.len() < 2 {
-        return;
-    }
+/// Returns the section; nothing where there is only one run. `runs`: oldest first; `current`: the
+/// run of the page.
+pub(super) fn section(runs: &[Summary], current: &str) -> Markup {
     let longest = runs.iter().map(|r| r.duration_ms).max().unwrap_or(0).max(1);
     let good = runs.iter().filter(|r| tone(r) == "good").count();
     let (all, took) = (count(runs.len(), "run"), duration(longest));
     let label = format!("the last {all} of this contract: {good} passed; the longest took {took}");
-    let (columns, label) = (runs.len() as u64 * STEP, text(&label));
-    let rows = HEIGHT + 2 * MARK;
-    let _ = write!(
-        out,
-        "<section>\n<h2>last runs</h2>\n<p class=\"faint\">{label}</p>\n<svg class=\"trend\" viewBox=\"0 0 {columns} {rows}\" \
-        preserveAspectRatio=\"xMinYMax meet\" role=\"img\" aria-label=\"{label}\">\n"
-    );
-    for (at, run) in (0_u64..).zip(runs) {
-        bar(out, at, run, longest, run.run_id == current);
+    let (columns, rows) = (runs.len() as u64 * STEP, HEIGHT + 2 * MARK);
+    html! {
+        @if runs.len() > 1 {
+            section {
+                h2 { "last runs" }
+                p.faint { (label) }
+                svg.trend viewBox={ "0 0 " (columns) " " (rows) } preserveAspectRatio="xMinYMax meet" role="img" aria-label=(label) {
+                    @for (at, run) in (0_u64..).zip(runs) { (bar(at, run, longest, run.run_id == current)) }
+                }
+                details.runs {
+                    summary { "the same as a list" }
+                    table {
+                        tr { th { "run" } th { "started" } th { "ended" } th { "took" } }
+                        @for run in runs.iter().rev() { (row(run, run.run_id == current)) }
+                    }
+                }
+            }
+        }
     }
-    out.push_str(
-        "</svg>\n<details class=\"runs\"><summary>the same as a list</summary>\n<table>\n\
-        <tr><th>run</th><th>started</th><th>ended</th><th>took</th></tr>\n",
-    );
-    for run in runs.iter().rev() {
-        let is_current = run.run_id == current;
-        let here = if is_current { " (this one)" } else { "" };
-        let started = when(run.started_at.as_deref().unwrap_or("unknown"));
-        let (day, time) = started.split_once(' ').unwrap_or((&started, ""));
-        let [id, day, time, words] = [short(&run.run_id), day, time, &words(run)].map(text);
-        let (tone, took) = (tone(run), duration(run.duration_ms));
-        let _ = writeln!(
-            out,
-            "<tr><td><code>{id}</code>{here}</td><td><span class=\"day\">{day}</span> {time}</td><td class=\"{tone}\">{words}</td><td>{took}</td></tr>"
-        );
+}
+
+fn row(run: &Summary, is_current: bool) -> Markup {
+    let started = when(run.started_at.as_deref().unwrap_or("unknown"));
+    let (day, time) = started.split_once(' ').unwrap_or((&started, ""));
+    html! {
+        tr {
+            td { code { (text(short(&run.run_id))) } @if is_current { " (this one)" } }
+            td { span.day { (text(day)) } " " (text(time)) }
+            td class=(tone(run)) { (text(&words(run))) }
+            td { (duration(run.duration_ms)) }
+        }
     }
-    out.push_str("</table>\n</details>\n</section>\n");
 }
 
 /// A bar, a mark below it if the run did not pass, and a line below the bar of this page's run.
-fn bar(out: &mut String, at: u64, run: &Summary, longest: u64, is_current: bool) {
+fn bar(at: u64, run: &Summary, longest: u64, is_current: bool) -> Markup {
     let height = (u128::from(run.duration_ms) * u128::from(HEIGHT) / u128::from(longest)).max(2);
     let (x, y) = (at * STEP + 1, u128::from(HEIGHT).saturating_sub(height));
     let (tone, width) = (tone(run), STEP - 2);
     let time = duration(run.duration_ms);
     let title = format!("{}: {} in {time}", short(&run.run_id), words(run));
-    let _ = write!(
-        out,
-        "<g><title>{}</title><rect class=\"{tone}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"></rect>",
-        text(&title)
-    );
     let mark = if tone == "good" { 0 } else { MARK };
     let line = if is_current { 2 } else { 0 };
-    let _ = writeln!(
-        out,
-        "<rect class=\"{tone}\" x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{mark}\"></rect><rect class=\"here\" x=\"{x}\" y=\"{}\" \
-         width=\"{width}\" height=\"{line}\"></rect></g>",
-        HEIGHT + 1,
-        HEIGHT + MARK + 2
-    );
+    html! {
+        g {
+            title { (text(&title)) }
+            rect class=(tone) x=(x) y=(y) width=(width) height=(height) {}
+            rect class=(tone) x=(x) y=(HEIGHT + 1) width=(width) height=(mark) {}
+            rect.here x=(x) y=(HEIGHT + MARK + 2) width=(width) height=(line) {}
+        }
+    }
 }
 
 fn tone(run: &Summary) -> &'static str {
