@@ -14,6 +14,8 @@ pub mod lang;
 #[cfg(feature = "plan")]
 pub mod made;
 #[cfg(feature = "plan")]
+pub mod order;
+#[cfg(feature = "plan")]
 pub mod plan;
 #[cfg(feature = "recover")]
 pub mod recover;

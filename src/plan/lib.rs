@@ -691,6 +691,7 @@ extern crate self as vplan_plan;
 #[path = "../arbitrary"]
 pub mod arbitrary {
     pub mod made;
+    pub mod order;
     pub mod plan;
     pub use plan::*;
 }

@@ -191,9 +191,7 @@ fn waits(before: &BTreeMap<&str, &[String]>, step: &super::Step, id: &str) -> bo
 
 #[cfg(test)]
 mod tests {
-    pub(super) mod plain;
-
-    use plain::{Bundle, Constraints, Ordered, Preparing, order};
+    use crate::arbitrary::order::{Bundle, Constraints, Ordered, Preparing, order};
     use std::collections::BTreeSet;
 
     fn ordered(constraints: Constraints) -> Vec<usize> {

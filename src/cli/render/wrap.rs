@@ -65,7 +65,10 @@ fn broken(line: &str, columns: usize) -> String {
     };
     let lead = format!("{lead}{BAR}");
     let options = options.initial_indent(&lead);
-    fill(foreign, options.word_separator(WordSeparator::Custom(whole)))
+    fill(
+        foreign,
+        options.word_separator(WordSeparator::Custom(whole)),
+    )
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ fn waiting_nodes(
 
 #[cfg(test)]
 mod tests {
-    use crate::order::tests::plain::{Bundle, Constraints, order};
+    use crate::arbitrary::order::{Bundle, Constraints, order};
 
     fn none(nodes: usize) -> Constraints {
         Constraints {

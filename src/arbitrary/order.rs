@@ -1,12 +1,13 @@
 //! Orders of nodes that are plain numbers, as tests write them.
 
-use crate::order::{self, NodeIndex as I};
 use std::collections::BTreeSet;
 use vplan_base::index::{Dense, Index as _};
 use vplan_contract::InclusionIndex;
+use vplan_plan::order::{self, NodeIndex as I};
 
 /// [`order::Bundle`]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of what it becomes")]
 pub struct Bundle {
     pub before: Vec<usize>,
     pub after: Vec<usize>,
@@ -14,6 +15,7 @@ pub struct Bundle {
 
 /// [`order::Constraints`]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of what it becomes")]
 pub struct Constraints {
     pub tiers: Vec<u8>,
     pub needs: Vec<(usize, usize)>,
@@ -28,6 +30,7 @@ pub struct Constraints {
 
 /// [`order::Preparing`]; importers count from the first import, files from the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of what it becomes")]
 pub struct Preparing {
     pub files: Vec<Option<usize>>,
     pub importers: Vec<usize>,
@@ -37,6 +40,7 @@ pub struct Preparing {
 
 /// [`order::Ordered`]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of what it becomes")]
 pub struct Ordered {
     pub order: Vec<usize>,
     pub after: Vec<Vec<usize>>,
