@@ -43,14 +43,11 @@ pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
             return None;
         }
         let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
-        changes.push((
-            path,
-            if mode == 0 {
-                None
-            } else {
-                Some((mode, Oid::parse(id)?))
-            },
-        ));
+        let at = match mode {
+            0 => None,
+            _ => Some((mode, Oid::parse(id)?)),
+        };
+        changes.push((path, at));
     }
     Some(changes)
 }

@@ -80,13 +80,11 @@ impl Git {
 /// Copies a tracked file unchanged; a missing one is skipped.
 fn copy(beneath: &Beneath, tree: &Path, path: &RepoPath, entry: &IndexEntry) -> io::Result<()> {
     if entry.mode == SUBMODULE {
-        let is_filled = !beneath.names(path).is_empty();
-        return if is_filled {
-            Err(io::Error::other(
+        return match beneath.names(path).as_slice() {
+            [] => Ok(()),
+            _ => Err(io::Error::other(
                 "it is a submodule, which cannot be checked out",
-            ))
-        } else {
-            Ok(())
+            )),
         };
     }
     let file = tree.join(path.to_os());

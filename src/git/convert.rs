@@ -148,13 +148,10 @@ fn decode(encoding: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
         }
         b"UTF-16LE" | b"UTF16LE" if !has_mark => units(bytes, u16::from_le_bytes),
         b"UTF-16BE" | b"UTF16BE" if !has_mark => units(bytes, u16::from_be_bytes),
-        b"ISO-8859-1" | b"ISO8859-1" | b"LATIN1" | b"LATIN-1" => Some(
-            bytes
-                .iter()
-                .map(|b| char::from(*b))
-                .collect::<String>()
-                .into_bytes(),
-        ),
+        b"ISO-8859-1" | b"ISO8859-1" | b"LATIN1" | b"LATIN-1" => {
+            let text: String = bytes.iter().map(|b| char::from(*b)).collect();
+            Some(text.into_bytes())
+        }
         _ => None,
     }
 }
@@ -248,29 +245,20 @@ impl<'a> Converter<'a> {
     /// Whether a file that would be committed as a blob has line ends that a checkout would not
     /// give it, according to the attributes.
     pub(super) fn has_other_line_ends(&mut self, path: &[u8], blob: &Oid) -> bool {
-        let Some(conversion) = self
-            .conversion(path)
-            .filter(|c| c.lines.is_some() && !c.crlf)
-        else {
-            return false;
-        };
-        self.id(
-            path,
-            &Conversion {
-                lines: None,
-                ..conversion
-            },
-            blob.length(),
-        ) != Some(*blob)
+        let conversion = self.conversion(path);
+        let conversion = conversion.filter(|c| c.lines.is_some() && !c.crlf);
+        conversion.is_some_and(|mut conversion| {
+            conversion.lines = None;
+            self.id(path, &conversion, blob.length()) != Some(*blob)
+        })
     }
 
     fn conversion(&mut self, path: &[u8]) -> Option<Conversion> {
-        let slashes = path
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b == b'/')
-            .map(|(at, _)| at + 1);
-        let ends: Vec<usize> = std::iter::once(0).chain(slashes).collect();
+        let is_end = |end: &usize| path.get(..*end).is_some_and(|dir| dir.ends_with(b"/"));
+        let ends: Vec<usize> = [0]
+            .into_iter()
+            .chain((1..path.len()).filter(is_end))
+            .collect();
         for end in &ends {
             let dir = path.get(..*end)?;
             if !self.rules.contains_key(dir) {

@@ -29,6 +29,7 @@ pub struct NewlyIgnored {
 }
 
 /// A directory that is still to be searched.
+#[derive(Default)]
 struct Open {
     /// With a slash at its end, unless it is the root.
     path: Vec<u8>,
@@ -40,16 +41,8 @@ struct Open {
 
 /// Shows a line to people: `.gitignore:3: /src/x`.
 fn shown((dir, line): (&[u8], &Line)) -> Arc<str> {
-    visible(
-        [
-            dir,
-            NAME,
-            format!(":{}: ", line.number).as_bytes(),
-            &line.text,
-        ]
-        .concat(),
-    )
-    .into()
+    let number = format!(":{}: ", line.number);
+    visible([dir, NAME, number.as_bytes(), &line.text].concat()).into()
 }
 
 struct Look {
@@ -170,20 +163,13 @@ impl Git {
         if before.is_empty() {
             return Ok(Vec::new());
         }
-        let top = Open {
-            path: Vec::new(),
-            before: None,
-            now: None,
-            hidden: None,
-        };
-        let (tracked, found, open) = (self.tracked()?, Vec::new(), vec![top]);
         let mut look = Look {
             root: self.root().to_owned(),
             beneath,
-            tracked,
+            tracked: self.tracked()?,
             changed: before,
-            found,
-            open,
+            found: Vec::new(),
+            open: vec![Open::default()],
         };
         for _ in 0..MOST_DIRECTORIES {
             let Some(dir) = look.open.pop().filter(|_| look.found.len() < MOST) else {
@@ -198,11 +184,8 @@ impl Git {
 impl Look {
     fn look_into(&mut self, mut dir: Open) {
         let is_root = dir.path.is_empty();
-        let own = dir
-            .path
-            .strip_suffix(b"/")
-            .and_then(RepoPath::from_exact)
-            .unwrap_or_else(RepoPath::root);
+        let own = dir.path.strip_suffix(b"/").and_then(RepoPath::from_exact);
+        let own = own.unwrap_or_else(RepoPath::root);
         let listed = self.beneath.list(&own);
         let is_repository = || repository::at(&self.root.join(own.to_os())).is_some();
         if !is_root && listed.iter().any(|(name, _)| name == b".git") && is_repository() {

@@ -10,6 +10,11 @@ use std::sync::Arc;
 
 /// The mode of a symlink.
 pub(super) const SYMLINK: u32 = 0o120_000;
+
+/// Returns the mode of a regular file.
+pub(super) const fn mode_of(executable: bool) -> u32 {
+    if executable { 0o100_755 } else { 0o100_644 }
+}
 /// The mode of a submodule.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 

@@ -6,6 +6,7 @@
 //! new ones, and also the old ones, because only files in their staged state are fixed.
 
 use super::error::{GitError, failed};
+use super::index::mode_of;
 use super::object::{Oid, blob_id};
 use super::snapshot::{Snapshot, id_length};
 use super::worktree::read_entries;
@@ -284,20 +285,16 @@ impl Tree {
 
     /// Returns the file at a path; for other kinds of entries, one with a mode that no file has.
     fn blob(&self, path: &RepoPath) -> Result<Option<Blob>, GitError> {
-        let other = || {
-            Some(Blob {
-                mode: 0,
-                id: String::new(),
-            })
-        };
+        let (mode, id) = (0, String::new());
+        let other = Some(Blob { mode, id });
         let failed = |e: io::Error| failed(path, e);
         let mode = match self.beneath.status(path) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(_) => return Ok(other()),
+            Err(_) => return Ok(other),
             Ok(found) => found.st_mode,
         };
         if rustix::fs::FileType::from_raw_mode(mode) != rustix::fs::FileType::RegularFile {
-            return Ok(other());
+            return Ok(other);
         }
         let file = match self.beneath.file(path) {
             Ok(file) => file,
@@ -306,12 +303,7 @@ impl Tree {
         };
         let size = file.metadata().map_err(failed)?.len();
         let id = blob_id(self.length, size, file).map_err(failed)?;
-        let mode = if mode & 0o100 == 0 {
-            0o100_644
-        } else {
-            0o100_755
-        };
-        Ok(Some(Blob::of((mode, id))))
+        Ok(Some(Blob::of((mode_of(mode & 0o100 != 0), id))))
     }
 
     /// Writes one side of files, each as a whole.

@@ -50,9 +50,16 @@ impl Git {
         files.dedup();
         Ok(files)
     }
-}
 
-impl Git {
+    /// Returns the paths in the index, in byte order; for a submodule, its own paths.
+    ///
+    /// # Errors
+    /// Errors of git.
+    pub fn files_indexed(&self) -> Result<Vec<RepoPath>, GitError> {
+        let entries = worktree::read_entries(self, id_length(self)?)?;
+        entries.iter().map(|entry| exact(&entry.path)).collect()
+    }
+
     /// Lists the paths of the present tree: tracked, or untracked and not ignored by a tracked
     /// `.gitignore`. Nested repositories are one path each. Files left by tools, and those that the
     /// user's own ignore file hides, are excluded ([`HiddenBy`]). In byte order, each once.
@@ -85,17 +92,6 @@ struct PresentFiles {
     inside: Vec<(Git, RepoPath, usize)>,
     /// How many submodules are around it.
     depth: usize,
-}
-
-impl Git {
-    /// Returns the paths in the index, in byte order; for a submodule, its own paths.
-    ///
-    /// # Errors
-    /// Errors of git.
-    pub fn files_indexed(&self) -> Result<Vec<RepoPath>, GitError> {
-        let entries = worktree::read_entries(self, id_length(self)?)?;
-        entries.iter().map(|entry| exact(&entry.path)).collect()
-    }
 }
 
 impl PresentFiles {

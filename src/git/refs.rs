@@ -3,6 +3,7 @@
 
 use super::error::GitError;
 use super::object::Oid;
+use super::repository::find_packed;
 use super::{Git, command, split_nul};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -212,11 +213,7 @@ impl<'g> Refs<'g> {
         let Some(bytes) = self.packed.get_or_init(read) else {
             return RefContent::Unsupported;
         };
-        let found = bytes.split(|b| *b == b'\n').find_map(|line| {
-            let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
-            (rest.strip_prefix(b" ")? == name.as_bytes()).then(|| Oid::parse(id))
-        });
-        match found {
+        match find_packed(bytes, name.as_bytes()) {
             Some(Some(id)) => RefContent::Names(Target::Id(id)),
             Some(None) => RefContent::Unsupported,
             None => RefContent::Absent,

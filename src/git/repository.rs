@@ -93,6 +93,14 @@ pub(crate) fn is_reference_file(path: &Path) -> bool {
     })
 }
 
+/// Finds a reference in the text of `packed-refs`; `Some(None)` for one whose id cannot be read.
+pub(super) fn find_packed(text: &[u8], name: &[u8]) -> Option<Option<Oid>> {
+    text.split(|b| *b == b'\n').find_map(|line| {
+        let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
+        (rest.strip_prefix(b" ")? == name).then(|| Oid::parse(id))
+    })
+}
+
 impl Layout {
     /// Returns the commit of HEAD, if the files have the usual form. `None` (an unborn branch,
     /// another form of storage, anything unusual) requires a call of git.
@@ -120,10 +128,7 @@ impl Layout {
     pub(super) fn packed(&self, name: &[u8]) -> Option<Oid> {
         let path = self.common_dir.join("packed-refs");
         let bytes = files::read_plain(&path, 64 * 1024 * 1024).ok()?;
-        bytes.split(|b| *b == b'\n').find_map(|line| {
-            let (id, rest) = line.split_at_checked(line.iter().position(|b| *b == b' ')?)?;
-            (rest.strip_prefix(b" ")? == name).then(|| Oid::parse(id))?
-        })
+        find_packed(&bytes, name)?
     }
 
     /// Checks that git does not wait for one of the repository's own files.

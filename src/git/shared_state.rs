@@ -82,22 +82,14 @@ impl FileContent {
 }
 
 /// The deciding files of a repository, with their content.
-#[derive(Clone, Debug)]
-struct DecidingFiles(BTreeMap<PathBuf, FileContent>);
-
-impl DecidingFiles {
-    fn read(git: &Git) -> Self {
-        let layout = git.layout();
-        let dirs = BTreeSet::from([&layout.git_dir, &layout.common_dir]);
-        let paths = dirs
-            .into_iter()
-            .flat_map(|dir| DECIDING.map(|name| dir.join(name)));
-        Self(
-            paths
-                .map(|path| (path.clone(), FileContent::read(&path)))
-                .collect(),
-        )
-    }
+fn deciding_files(git: &Git) -> BTreeMap<PathBuf, FileContent> {
+    let layout = git.layout();
+    let dirs = BTreeSet::from([&layout.git_dir, &layout.common_dir]);
+    let paths = dirs
+        .into_iter()
+        .flat_map(|dir| DECIDING.map(|name| dir.join(name)));
+    let content = |path: PathBuf| (path.clone(), FileContent::read(&path));
+    paths.map(content).collect()
 }
 
 /// A reference or a file that differs.
@@ -114,7 +106,7 @@ pub struct StateDifference {
 /// A record of the references and deciding files of a repository.
 #[derive(Clone, Debug)]
 pub struct SharedState {
-    files: DecidingFiles,
+    files: BTreeMap<PathBuf, FileContent>,
     /// The values of references: an id, or `ref: ` and a name.
     refs: BTreeMap<String, String>,
     /// The branch that is checked out.
@@ -130,7 +122,7 @@ impl SharedState {
     /// Errors of git.
     pub fn record(git: &Git) -> Result<Self, GitError> {
         Ok(Self {
-            files: DecidingFiles::read(git),
+            files: deciding_files(git),
             refs: references(git)?,
             branch: Refs::new(git).head()?,
             others: other_work_trees(git),
@@ -151,7 +143,7 @@ impl SharedState {
         is_base: &dyn Fn(&str) -> bool,
     ) -> Result<Vec<StateDifference>, GitError> {
         // Before any call of git, since these files determine its answers.
-        let mut found: Vec<StateDifference> = self.files.0.iter().filter_map(restored).collect();
+        let mut found: Vec<StateDifference> = self.files.iter().filter_map(restored).collect();
         let now = references(git)?;
         let names: BTreeSet<&String> = self.refs.keys().chain(now.keys()).collect();
         let differs = |name: &&&String| {

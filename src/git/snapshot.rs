@@ -8,7 +8,7 @@
 mod touched;
 
 use super::error::{GitError, failed};
-use super::index::{IndexEntry, SUBMODULE, SYMLINK};
+use super::index::{IndexEntry, SUBMODULE, SYMLINK, mode_of};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
 use super::observed::{FileStatus, Observed, SearchedFolder, SeenFile, WorkTreeFile};
@@ -91,12 +91,13 @@ impl Snapshot {
         stamp.is_settled(self.since)
     }
 
+    fn position(&self, path: &[u8]) -> Option<usize> {
+        let found = self.files.binary_search_by(|file| (*file.path).cmp(path));
+        found.ok()
+    }
+
     fn find(&self, path: &[u8]) -> Option<&SnapshotFile> {
-        let at = self
-            .files
-            .binary_search_by(|file| (*file.path).cmp(path))
-            .ok()?;
-        self.files.get(at)
+        self.files.get(self.position(path)?)
     }
 
     /// Returns its digest, without the files that `leave_out` selects.
@@ -105,7 +106,7 @@ impl Snapshot {
         for SnapshotFile { path, mode, id, .. } in &self.files {
             // To most plans every file matters, so that 100,000 paths are not tested.
             if leave_out
-                .is_some_and(|leave_out| RepoPath::from_exact(path).is_some_and(|p| leave_out(&p)))
+                .is_some_and(|is_out| RepoPath::from_exact(path).is_some_and(|p| is_out(&p)))
             {
                 continue;
             }
@@ -143,9 +144,7 @@ impl Snapshot {
         let at = if is(near) {
             *near
         } else {
-            self.files
-                .binary_search_by(|file| (*file.path).cmp(path))
-                .ok()?
+            self.position(path)?
         };
         *near = at + 1;
         self.files.get(at)?.status
@@ -230,10 +229,8 @@ impl Snapshot {
             (Some(a), Some(b)) => Some((&a.path).min(&b.path)),
             (a, b) => a.or(b).map(|file| &file.path),
         } {
-            let (a, b) = (
-                own.next_if(|file| file.path == *first),
-                others.next_if(|file| file.path == *first),
-            );
+            let is_first = |file: &&SnapshotFile| file.path == *first;
+            let (a, b) = (own.next_if(is_first), others.next_if(is_first));
             paths.extend((a != b).then(|| RepoPath::from_exact(first)).flatten());
         }
         paths
@@ -318,6 +315,18 @@ impl Git {
     pub fn forget_observed(&self) {
         self.memory.take_observed();
     }
+    /// Whether a sparse checkout leaves a tracked file out of the work tree.
+    pub fn is_left_out(&self, path: &RepoPath) -> bool {
+        let entries = id_length(self).and_then(|length| worktree::read_entries(self, length));
+        let is_it = |entry: &IndexEntry| *entry.path == *path.as_bytes() && entry.skip_worktree;
+        entries.is_ok_and(|entries| entries.iter().any(is_it)) && self.is_sparse()
+    }
+
+    /// Whether the work tree is a sparse checkout.
+    pub(super) fn is_sparse(&self) -> bool {
+        let answer = self.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]);
+        matches!(answer, Ok(output) if output.stdout.trim_ascii_end() == b"true")
+    }
 }
 
 /// Returns how many bytes the repository's ids have.
@@ -326,25 +335,6 @@ pub(super) fn id_length(git: &Git) -> Result<usize, GitError> {
         Some(head) => head.length(),
         None => git.empty_tree()?.length(),
     })
-}
-
-impl Git {
-    /// Whether a sparse checkout leaves a tracked file out of the work tree.
-    pub fn is_left_out(&self, path: &RepoPath) -> bool {
-        let entries = id_length(self).and_then(|length| worktree::read_entries(self, length));
-        let is_skipped = entries.is_ok_and(|entries| {
-            entries
-                .iter()
-                .any(|entry| &*entry.path == path.as_bytes() && entry.skip_worktree)
-        });
-        is_skipped && self.is_sparse()
-    }
-
-    /// Whether the work tree is a sparse checkout.
-    pub(super) fn is_sparse(&self) -> bool {
-        let answer = self.call(&["config", "--type=bool", "--get", "core.sparseCheckout"]);
-        matches!(answer, Ok(output) if output.stdout.trim_ascii_end() == b"true")
-    }
 }
 
 fn snapshot(git: &Git, depth: usize) -> Result<Snapshot, GitError> {
@@ -465,7 +455,7 @@ impl<'a> Reader<'a> {
                 executable,
                 id: Some(id),
             } => {
-                let mode = if executable { 0o100_755 } else { 0o100_644 };
+                let mode = mode_of(executable);
                 // If files have no modes, the index records them.
                 let known =
                     mode == entry.mode || *self.has_modes.get_or_init(|| git.has_file_modes());
@@ -516,15 +506,10 @@ impl<'a> Reader<'a> {
             }
             FileType::RegularFile => {
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                self.left = self
-                    .left
-                    .checked_sub(size)
-                    .ok_or_else(|| failed(too_much()))?;
-                let mode = if stat.st_mode & 0o100 == 0 {
-                    0o100_644
-                } else {
-                    0o100_755
-                };
+                let too_much = || io::Error::other("too many bytes are not in the index");
+                let left = self.left.checked_sub(size);
+                self.left = left.ok_or_else(|| failed(too_much()))?;
+                let mode = mode_of(stat.st_mode & 0o100 != 0);
                 let seen = FileStatus::from(&stat);
                 let (id, is_steady) = self.content(path, &place, &seen).map_err(failed)?;
                 status = is_steady.then_some(seen);
@@ -581,8 +566,4 @@ impl<'a> Reader<'a> {
 /// Returns the layout of the repository in a folder, if there is one.
 fn layout_at(git: &Git, path: &RepoPath) -> Option<Layout> {
     repository::at(&git.root().join(path.to_os()))
-}
-
-fn too_much() -> io::Error {
-    io::Error::other("too many bytes are not in the index")
 }

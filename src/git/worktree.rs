@@ -411,11 +411,8 @@ impl<'a> Parents<'a> {
             dir.strip_prefix(outer)
                 .is_some_and(|r| r.is_empty() || r.starts_with(b"/"))
         };
-        if self
-            .broken
-            .as_deref()
-            .is_some_and(|outer| is_below(dir, outer))
-        {
+        let broken = self.broken.as_deref();
+        if broken.is_some_and(|outer| is_below(dir, outer)) {
             return false;
         }
         let way = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -426,20 +423,14 @@ impl<'a> Parents<'a> {
         if self.dir.is_none() {
             // It does not exist, or no descriptor is left, or the system lacks `openat2`. Entries
             // are sorted, so most of the path is usually known.
-            let ends = dir
-                .iter()
-                .enumerate()
-                .filter(|(_, b)| **b == b'/')
-                .map(|(i, _)| i)
-                .chain([dir.len()]);
-            for end in ends {
+            let is_real = |dir: &[u8]| {
+                let found = join_bytes(self.root, dir).symlink_metadata();
+                found.is_ok_and(|found| found.is_dir())
+            };
+            let ends = (0..dir.len()).filter(|at| dir.get(*at) == Some(&b'/'));
+            for end in ends.chain([dir.len()]) {
                 let part = dir.get(..end).unwrap_or_default();
-                let is_known = is_below(&self.verified, part);
-                if !is_known
-                    && !join_bytes(self.root, part)
-                        .symlink_metadata()
-                        .is_ok_and(|m| m.is_dir())
-                {
+                if !is_below(&self.verified, part) && !is_real(part) {
                     self.broken = Some(part.to_vec());
                     return false;
                 }
@@ -664,17 +655,11 @@ impl<'a> Comparison<'a> {
         };
         let moved = nested.head().ok().flatten().as_ref() != Some(recorded);
         let same = !moved && changed.is_empty();
-        for ChangedFile {
-            path: below,
-            status,
-        } in changed
-        {
-            self.inside.extend(
-                path.join(below.as_bytes())
-                    .ok()
-                    .map(|path| ChangedFile { path, status }),
-            );
-        }
+        let inside = changed.into_iter().filter_map(|file| {
+            let path = path.join(file.path.as_bytes()).ok()?;
+            Some(ChangedFile { path, ..file })
+        });
+        self.inside.extend(inside);
         Ok((!same).then_some(Status::Modified))
     }
 

@@ -29,13 +29,9 @@ impl Tree<'_> {
     /// # Errors
     /// The files cannot be listed.
     pub fn contents(&self) -> io::Result<Contents> {
-        let prints = fingerprint(
-            &Beneath::open(self.root)?,
-            self.root,
-            self.git,
-            &self.selection(),
-        )?;
-        digest(&prints)
+        let beneath = Beneath::open(self.root)?;
+        let prints = fingerprint(&beneath, self.root, self.git, &self.selection());
+        digest(&prints?)
     }
 
     /// Returns the paths that vplan itself writes inside the repository.
@@ -126,26 +122,20 @@ fn digest(prints: &Prints) -> io::Result<Contents> {
     };
     for (path, print) in prints {
         part(path.as_bytes())?;
-        match print {
+        let text;
+        let (kind, content) = match print {
             Print::File {
                 digest, executable, ..
             } => {
-                part(if *executable { b"x" } else { b"-" })?;
-                part(digest.to_string().as_bytes())?;
+                text = digest.to_string();
+                (if *executable { b"x" } else { b"-" }, text.as_bytes())
             }
-            Print::Symlink(target) => {
-                part(b"l")?;
-                part(target)?;
-            }
-            Print::Submodule(head) => {
-                part(b"m")?;
-                part(head.as_deref().unwrap_or_default().as_bytes())?;
-            }
-            Print::Other(why) => {
-                part(b"?")?;
-                part(why.as_bytes())?;
-            }
-        }
+            Print::Symlink(target) => (b"l", target.as_slice()),
+            Print::Submodule(head) => (b"m", head.as_deref().unwrap_or_default().as_bytes()),
+            Print::Other(why) => (b"?", why.as_bytes()),
+        };
+        part(kind)?;
+        part(content)?;
     }
     Ok(Contents {
         digest: hasher.finish(),

@@ -60,23 +60,16 @@ pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
             tree.unread.insert(file.clone(), why);
             continue;
         }
-        match beneath.read(file, MAX_FILE) {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => {
-                    tree.texts.insert(file.clone(), text);
-                }
-                Err(_) if !may_declare(file) => {}
-                Err(_) => {
-                    tree.unread
-                        .insert(file.clone(), "it is no UTF-8".to_owned());
-                }
-            },
+        let text = match beneath.read(file, MAX_FILE) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is no UTF-8".to_owned()),
             // Deleted in the work tree.
-            Err(ReadError::Missing) => {}
-            Err(_) if !may_declare(file) => {}
-            Err(error) => {
-                tree.unread.insert(file.clone(), error.to_string());
-            }
+            Err(ReadError::Missing) => continue,
+            Err(error) => Err(error.to_string()),
+        };
+        match text {
+            Ok(text) => drop(tree.texts.insert(file.clone(), text)),
+            Err(why) if may_declare(file) => drop(tree.unread.insert(file.clone(), why)),
+            Err(_) => {}
         }
     }
     Ok(tree)

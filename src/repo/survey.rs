@@ -19,12 +19,11 @@ use vplan_base::glob::{Glob, Selection};
 use vplan_base::matching::match_all;
 use vplan_base::setting::{Row, Takes, Value};
 use vplan_base::source::Sources;
-use vplan_base::span::{Place, SourceId};
+use vplan_base::span::Place;
 use vplan_base::vocabulary::FailureCode;
 use vplan_base::word::visible;
 use vplan_contract::draft::{Draft, SelKind};
 use vplan_contract::{Body, Check, Contract, Sought, Test};
-use vplan_front as front;
 use vplan_git::error::GitError;
 use vplan_plan::facts::Facts;
 use vplan_plan::fixes::{contract_of_fixes, fix};
@@ -67,12 +66,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     let mut sink = Diagnostics::default();
     let mut notes = Vec::new();
     // Read once already, without an error: its diagnostics were reported before.
-    let draft = front::lower_within(
-        sources,
-        SourceId::default(),
-        usize::MAX,
-        &mut Diagnostics::default(),
-    );
+    let draft = folders::draft(sources);
     let none = ChangeSet::default();
     let folders = folders::find(site, contract, sources, &none, &mut sink);
     let folders = folders.unwrap_or_else(|why| {
@@ -207,11 +201,9 @@ fn globs(
     for text in &idle {
         let shown = visible(text);
         for place in places.get(text.as_str()).into_iter().flatten() {
-            let diagnostic = Diagnostic::warning(
-                GLOB_SELECTS_NOTHING,
-                format!("`{shown}` selects no file of the repository"),
-            )
-            .label(*place, "nothing here has such a path");
+            let message = format!("`{shown}` selects no file of the repository");
+            let diagnostic = Diagnostic::warning(GLOB_SELECTS_NOTHING, message)
+                .label(*place, "nothing here has such a path");
             let (deeper, below) = (anywhere(text), within(text));
             sink.push(if !idle_others.contains(&below) && !text.ends_with('/') {
                 diagnostic.help(format!(

@@ -376,7 +376,7 @@ pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitE
 }
 
 /// The remotes of branches.
-enum Whence {
+pub(super) enum Whence {
     /// `origin`, or the only remote.
     Remote(Remote),
     /// Several, and none is `origin`.
@@ -385,7 +385,7 @@ enum Whence {
 }
 
 impl Whence {
-    fn of(mut remotes: Vec<Remote>) -> Self {
+    pub(super) fn of(mut remotes: Vec<Remote>) -> Self {
         match remotes.iter().position(|r| r.name == "origin") {
             Some(at) => Whence::Remote(remotes.swap_remove(at)),
             None if remotes.len() > 1 => Whence::Several(remotes),

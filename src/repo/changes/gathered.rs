@@ -12,7 +12,7 @@ use vplan_plan::caveat::Caveat;
 use vplan_plan::request::ChangedIn;
 
 /// The changed files, with the base of the comparison.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// The changed files, without vplan's own records.
     pub changes: ChangeSet,
@@ -94,14 +94,7 @@ pub(super) fn done(files: Vec<ChangedFile>, description: String, base: Option<Oi
         changes: ChangeSet::new(files),
         description,
         base,
-        place: None,
-        notes: Vec::new(),
-        caveats: Vec::new(),
-        default: None,
-        earlier: None,
-        by_default: false,
-        unrelated: None,
-        tip: None,
+        ..Gathered::default()
     }
 }
 

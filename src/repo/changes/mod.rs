@@ -107,11 +107,8 @@ pub fn gather_stated(
         ChangeSource::Staged => staged(repository(git)?)?,
         ChangeSource::All => all(repository(git)?)?,
         ChangeSource::Named(paths) => {
-            let files = paths
-                .iter()
-                .map(|p| named(p))
-                .collect::<Result<Vec<_>, _>>()?;
-            given_files(files, "the paths on the command line", git)
+            let files: Result<_, _> = paths.iter().map(|p| named(p)).collect();
+            given_files(files?, "the paths on the command line", git)
         }
         ChangeSource::From { bytes, format, nul } => {
             let files = match format {
@@ -246,9 +243,8 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     // The merge base of HEAD with itself is HEAD: no call is needed.
     let Some(commit) = common(git, &tip, &head, &CommitCache::nowhere())? else {
-        return Err(ChangeError::Lacking(Box::new(base::missing_history(
-            git, name,
-        )?)));
+        let lacking = base::missing_history(git, name)?;
+        return Err(ChangeError::Lacking(Box::new(lacking)));
     };
     Ok(Base {
         commit,

@@ -75,9 +75,6 @@ pub fn find(
         }
     }
     let mut texts = BTreeSet::new();
-    if found.is_empty() {
-        return Ok(texts);
-    }
     for (used, path) in found {
         let text = used.glob.text();
         if !texts.insert(text.to_owned()) {
@@ -102,15 +99,16 @@ pub fn find(
     Ok(texts)
 }
 
+/// Reads the contract's own text again, without its mistakes.
+pub(super) fn draft(sources: &Sources) -> Draft {
+    let mut sink = Diagnostics::default();
+    front::lower_within(sources, SourceId::default(), usize::MAX, &mut sink)
+}
+
 /// Returns the places of a glob in the text, and whether it excludes there. If it is not written in
 /// the contract itself, returns the line that uses it.
 pub(super) fn label_places(sources: &Sources, used: &UsedGlob<'_>) -> Vec<(Place, bool)> {
-    let draft = front::lower_within(
-        sources,
-        SourceId::default(),
-        usize::MAX,
-        &mut Diagnostics::default(),
-    );
+    let draft = draft(sources);
     let written = sels(&draft);
     let places = written.iter().filter_map(|(sel, _)| match &sel.what.value {
         SelKind::Glob(glob) if glob == used.glob.text() => Some((sel.what.place, sel.not)),

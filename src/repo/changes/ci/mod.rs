@@ -5,7 +5,8 @@ pub mod event;
 pub mod system;
 
 use super::base::{
-    self, Base, BaseOrigin, DefaultBase, Lacking, Statement, Unknown, Unrelated, merge_base_with,
+    self, Base, BaseOrigin, DefaultBase, Lacking, Statement, Unknown, Unrelated, Whence,
+    merge_base_with,
 };
 use super::base_caveats;
 use super::commit_cache::CommitCache;
@@ -59,11 +60,9 @@ pub fn compared(
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     let refs = Refs::new(git);
-    let mut remotes = refs.remotes()?;
-    let remote = match remotes.iter().position(|r| r.name == "origin") {
-        Some(at) => Some(remotes.swap_remove(at)),
-        None if remotes.len() == 1 => remotes.pop(),
-        None => None,
+    let remote = match Whence::of(refs.remotes()?) {
+        Whence::Remote(remote) => Some(remote),
+        Whence::Several(_) | Whence::Nowhere => None,
     };
     let here = Here {
         git,
@@ -116,12 +115,8 @@ struct Here<'a> {
 impl Here<'_> {
     /// Finds the base of a request.
     fn request(&self, request: &Request) -> Result<Base, ChangeError> {
-        if let Some(base) = request
-            .merge
-            .as_ref()
-            .map(|m| self.merged(m, request))
-            .transpose()?
-            .flatten()
+        if let Some(merge) = &request.merge
+            && let Some(base) = self.merged(merge, request)?
         {
             return Ok(base);
         }
@@ -132,33 +127,17 @@ impl Here<'_> {
             match self.since(&id, target, &target.value)? {
                 // HEAD is in the branch already, so HEAD is not the change.
                 commit if commit == self.head => contained = Some(target),
-                commit => {
-                    let what = merge_base(&commit, short(&reference));
-                    return Ok(Base {
-                        unrelated: Unrelated::of(&reference, id, &commit),
-                        tip: Some(id),
-                        ..base_of(commit, what, target)
-                    });
-                }
+                commit => return Ok(since_branch(commit, &reference, id, target)),
             }
         }
         for named in &request.ids {
             let Some(id) = self.commit(&named.value)? else {
                 continue;
             };
-            match self.since(
-                &id,
-                named,
-                request.target.as_ref().map_or("", |target| &target.value),
-            )? {
+            let branch = request.target.as_ref().map_or("", |target| &target.value);
+            match self.since(&id, named, branch)? {
                 commit if commit == self.head => contained = contained.or(Some(named)),
-                commit => {
-                    return Ok(Base {
-                        unrelated: Unrelated::of(&named.value, id, &commit),
-                        tip: Some(id),
-                        ..base_of(commit, merge_base(&commit, &named.value), named)
-                    });
-                }
+                commit => return Ok(since_branch(commit, &named.value, id, named)),
             }
         }
         match (contained, &request.target, request.ids.first()) {
@@ -192,25 +171,16 @@ impl Here<'_> {
             return Ok(None);
         };
         if self.commit(&first.to_string())?.is_some() {
-            let what = format!(
-                "`{}` as the change was merged into it",
-                visible(&target.value)
-            );
+            let target_name = visible(&target.value);
+            let what = format!("`{target_name}` as the change was merged into it");
             return Ok(Some(base_of(*first, what, target)));
         }
         if request.target.is_some() && self.branch(&target.value)?.is_some() {
             return Ok(None);
         }
         let remote = self.remote.as_ref().map_or("origin", |r| r.name.as_str());
-        Err(ChangeError::CiBaseMissing {
-            variable: target.variable,
-            value: target.value.clone(),
-            fetch: Some(format!(
-                "git fetch --depth=2 {} {}",
-                visible(remote),
-                self.head
-            )),
-        })
+        let fetch = format!("git fetch --depth=2 {} {}", visible(remote), self.head);
+        Err(lacks(target, Some(fetch)))
     }
 
     /// Finds the base of a push: the default branch, or the branch's commit before it.
@@ -238,11 +208,8 @@ impl Here<'_> {
             return Err(self.missing(default, Some(&default.value)));
         };
         let commit = self.since(&id, default, &default.value)?;
-        Ok(Compared::With(Base {
-            unrelated: Unrelated::of(&reference, id, &commit),
-            tip: Some(id),
-            ..base_of(commit, merge_base(&commit, short(&reference)), default)
-        }))
+        let base = since_branch(commit, &reference, id, default);
+        Ok(Compared::With(base))
     }
 
     /// Returns the default branch if the system does not name it: from the contract's line `base`,
@@ -294,9 +261,8 @@ impl Here<'_> {
     fn before(&self, push: &Push) -> Result<Compared, ChangeError> {
         let branch = &push.branch.value;
         let Some(before) = &push.before else {
-            return Ok(whole(format!(
-                "`{branch}` was pushed, and nothing says what it was before"
-            )));
+            let why = format!("`{branch}` was pushed, and nothing says what it was before");
+            return Ok(whole(why));
         };
         if system::is_zeros(&before.value) {
             let commit =
@@ -308,9 +274,8 @@ impl Here<'_> {
             }));
         }
         let rewritten = || {
-            Ok(whole(format!(
-                "`{branch}` does not go on from what it was before the push"
-            )))
+            let why = format!("`{branch}` does not go on from what it was before the push");
+            Ok(whole(why))
         };
         let Some(commit) = self.commit(&before.value)? else {
             // A complete history that ends at HEAD has every commit that HEAD is based on.
@@ -337,13 +302,8 @@ impl Here<'_> {
     /// Returns the merge base with a named commit; the empty tree without a common ancestor.
     /// `branch`: the branch to fetch if the history is cut off before it.
     fn since(&self, commit: &Oid, named: &Named, branch: &str) -> Result<Oid, ChangeError> {
-        base::common(self.git, commit, &self.head, &CommitCache::nowhere())?.ok_or_else(|| {
-            ChangeError::CiBaseMissing {
-                variable: named.variable,
-                value: named.value.clone(),
-                fetch: self.lacking(branch, true).commands(),
-            }
-        })
+        let found = base::common(self.git, commit, &self.head, &CommitCache::nowhere())?;
+        found.ok_or_else(|| lacks(named, self.lacking(branch, true).commands()))
     }
 
     /// Finds a branch of the remote, or a local one that is not checked out.
@@ -376,11 +336,7 @@ impl Here<'_> {
 
     fn missing(&self, named: &Named, branch: Option<&str>) -> ChangeError {
         let fetch = branch.and_then(|branch| self.lacking(branch, false).commands());
-        ChangeError::CiBaseMissing {
-            variable: named.variable,
-            value: named.value.clone(),
-            fetch,
-        }
+        lacks(named, fetch)
     }
 
     fn lacking(&self, branch: &str, apart: bool) -> Lacking {
@@ -392,6 +348,14 @@ impl Here<'_> {
             shallow: self.git.layout().is_shallow(),
             follows: remote.is_some_and(|r| r.follows(branch)),
         }
+    }
+}
+
+fn lacks(named: &Named, fetch: Option<String>) -> ChangeError {
+    ChangeError::CiBaseMissing {
+        variable: named.variable,
+        value: named.value.clone(),
+        fetch,
     }
 }
 
@@ -412,12 +376,18 @@ fn merge_base(commit: &Oid, name: &str) -> String {
     merge_base_with(name)
 }
 
+/// Makes the base of a change from the branch or commit that has this tip.
+fn since_branch(commit: Oid, name: &str, tip: Oid, named: &Named) -> Base {
+    Base {
+        unrelated: Unrelated::of(name, tip, &commit),
+        tip: Some(tip),
+        ..base_of(commit, merge_base(&commit, short(name)), named)
+    }
+}
+
 fn base_of(commit: Oid, what: String, named: &Named) -> Base {
-    let note = format!(
-        "the base is `{}`, from `{}`",
-        visible(&named.value),
-        named.variable
-    );
+    let (value, variable) = (visible(&named.value), named.variable);
+    let note = format!("the base is `{value}`, from `{variable}`");
     Base {
         commit,
         what,
