@@ -448,7 +448,8 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
                 tree,
                 same,
             };
-            let scanned = scan(place, &wanted, &mut Stats::default()).map_err(|e| e.to_string())?;
+            let scanned = scan(place, &wanted, &mut Stats::default());
+            let scanned = scanned.map_err(|why| why.to_string())?;
             let folders: Vec<RepoPath> = scanned.folders.keys().cloned().collect();
             Ok::<_, String>((scanned.scan, folders))
         };
