@@ -38,7 +38,7 @@ impl Kind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         let tools = Format::ALL.into_iter().map(Kind::Tool);
-        tools.chain(single::Kind::all().map(Kind::Declared))
+        tools.chain(single::KINDS.iter().copied().map(Kind::Declared))
     }
 
     /// Returns the usual path of such a file in a repository.

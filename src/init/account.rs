@@ -1,13 +1,8 @@
 //! The account of a proposal: what is not covered, not read, folded.
 
-use super::check::{Check, Folded, Uncovered};
-use super::found::{NotRead, Place};
-use super::github::FOLDERS;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::path::RepoPath;
-use vplan_base::word::{and_more, count, first_of, visible};
-use vplan_check::Kind;
-use vplan_check::tool::table::{TaskVerb, task_word};
+use crate::github::FOLDERS;
+use crate::prelude::*;
+use vplan_base::word::{and_more, first_of};
 
 /// The most lines of a part, unless all are asked for.
 const SHOWN: usize = 12;

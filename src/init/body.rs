@@ -1,12 +1,10 @@
 //! What a shell script does, by the programs that it starts: one level deep, in whatever shape of the
 //! language, so that no part of it is left unread.
 
-use super::shell::compares_tree;
-use super::words::{listed, words_of};
-use vplan_check::Kind;
+use crate::prelude::*;
+use crate::shell::compares_tree;
 use vplan_check::tool::Form;
 use vplan_check::tool::reading::{Reading, read};
-use vplan_check::tool::table::Class;
 
 /// Words in front of a command, and what a script tells the CI system with.
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";

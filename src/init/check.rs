@@ -1,13 +1,6 @@
 //! A proposed check, and what is not one.
 
-use super::found::{Place, SourceCommand};
-use super::hooks::CHANGED;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeSet;
-use vplan_base::glob::escape;
-use vplan_base::path::RepoPath;
-use vplan_check::Kind;
+use crate::prelude::*;
 
 /// The changes for which a check runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

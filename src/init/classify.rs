@@ -2,18 +2,13 @@
 //! verb. The table of tools decides, then the name of a task or script; a recipe is read one level
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
-use super::check::{Check, Class, Key};
-use super::found::{Ending, Origin, Place, SourceCommand, Task};
-use super::shell::{self, Scope};
-use super::tasks::{self, Tasks};
-use super::tree::{Keys as _, Tree};
-use super::words::{known, listed, of_shell, quoted, words_of};
-use super::{body, fold, hooks, kinds};
-use vplan_base::path::RepoPath;
-use vplan_base::word::has_word;
-use vplan_check::Kind;
+use super::tree::Keys as _;
+use crate::check::Class;
+use crate::prelude::*;
+use crate::tasks::{self, Tasks};
+use crate::{body, fold, hooks, kinds};
 use vplan_check::tool::reading::{Reading, read};
-use vplan_check::tool::table::{Class as Row, TaskVerb, kept, task_word};
+use vplan_check::tool::table::{Class as Row, kept};
 use vplan_check::tool::{Form, is_installed, layers, name, started};
 
 /// Classifies a command.

@@ -1,8 +1,7 @@
 //! The changes for which checks run: sets of files by language, and `code`, everything but prose.
 
-use super::check::{Check, Condition};
-use super::tree::{Tree, is_prose};
-use vplan_check::tool::table;
+use crate::prelude::*;
+use crate::tree::is_prose;
 
 /// The condition of a command: that of its source, else the set of its row.
 pub fn of(paths: &[String], set: &'static str, tree: &Tree) -> Condition {

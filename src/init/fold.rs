@@ -1,10 +1,7 @@
 //! One check for the same work: folding by key.
 
-use super::check::{Check, Folded, Key};
-use super::found::Origin;
-use super::manifests::USUAL;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_check::Kind;
+use crate::manifests::USUAL;
+use crate::prelude::*;
 
 /// The most feature sets of one work.
 const MAX_FEATURES: usize = 3;

@@ -1,9 +1,6 @@
 //! A command that a source of the repository declares: what every reader returns.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use vplan_base::path::RepoPath;
+use crate::prelude::*;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

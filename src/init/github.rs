@@ -5,16 +5,9 @@ mod matrix;
 mod steps;
 
 use crate::expression::{Scope, Value};
-use crate::found::{Place, Reading};
-use crate::shell;
-use crate::sink::{Script, Sink};
-use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
-use crate::variables::Variables;
+use crate::prelude::*;
 pub(crate) use matrix::{is_foreign, odd_words};
-use std::collections::BTreeSet;
-use std::rc::Rc;
-use vplan_base::path::RepoPath;
-use vplan_front::tree::{Key, Node};
+use vplan_front::tree::Key;
 
 /// The folders of workflows; the first that has files holds.
 pub(crate) const FOLDERS: &[&str] = &[

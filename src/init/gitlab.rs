@@ -3,17 +3,10 @@
 mod config;
 
 use crate::expression::{Scope, Value};
-use crate::found::{Place, Reading};
 use crate::github::{is_foreign, odd_words};
-use crate::globs;
-use crate::shell;
-use crate::sink::{Script, Sink};
-use crate::tree::{Keys, Tree, scalar, scalars};
-use crate::words::{listed, words_of};
+use crate::prelude::*;
+use crate::{globs, shell};
 use config::{Config, Job, flat};
-use vplan_base::glob::Glob;
-use vplan_base::path::RepoPath;
-use vplan_front::tree::Node;
 
 /// Reads the pipeline of a repository.
 pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {

@@ -1,18 +1,9 @@
 //! Reads hooks: pre-commit and prek, lefthook, husky and other git hooks, lint-staged.
 
-use super::found::{Origin, Place, Reading, SourceCommand};
-use super::kinds::{KINDS, Kind};
-use super::shell::{self, Scope};
-use super::tasks;
-use super::tree::{DataFile, Keys, Tree, scalar, scalars};
-use super::words::{listed, quoted};
-use std::collections::BTreeSet;
-use vplan_base::glob::{Glob, escape};
-use vplan_base::path::RepoPath;
-use vplan_base::word::count;
-use vplan_check::tool::table;
+use crate::kinds::Kind;
+use crate::prelude::*;
 use vplan_front::picomatch;
-use vplan_front::tree::{Key, Node};
+use vplan_front::tree::Key;
 
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
@@ -365,11 +356,12 @@ fn plain_patterns(pattern: &str) -> Option<Vec<String>> {
     let mark = |mark, holds| if holds { mark } else { "" };
     let one = |part: &str| format!("{}{part}{}", mark("^", start), mark("$", end));
     let parts = parts.filter(|part| !part.is_empty() && *part != "^$");
-    parts.map(|part| plain_pattern(&one(part))).collect()
+    let globs: Option<Vec<_>> = parts.map(|part| plain_pattern(&one(part))).collect();
+    Some(globs?.concat())
 }
 
-/// An ending, a folder or a file as a glob: `\.(js|ts)$`, `^src/`, `^a\.b$`.
-fn plain_pattern(pattern: &str) -> Option<String> {
+/// An ending, a folder or a file as globs: `\.(js|ts)$`, `^src/`, `^a\.b$`.
+fn plain_pattern(pattern: &str) -> Option<Vec<String>> {
     let text = pattern
         .replace('(', "{")
         .replace(')', "}")
@@ -380,21 +372,21 @@ fn plain_pattern(pattern: &str) -> Option<String> {
         Some(text) if !text.starts_with(".*") => ("", text),
         other => ("**/*", other.unwrap_or(&text).trim_start_matches(".*")),
     };
-    let is_file = |text: &str| {
-        text.rsplit('/')
-            .next()
-            .is_some_and(|name| name.contains('.'))
-    };
     let whole = text.strip_suffix('$');
-    let text = whole.unwrap_or(text);
-    let (text, end) = match text.trim_end_matches('|').strip_suffix('/') {
-        Some(folder) => (folder, "/**"),
-        None if whole.is_none() && !is_file(text) => return None,
-        None => (text, ""),
+    let text = whole.unwrap_or(text).trim_end_matches('|');
+    let name = text.rsplit('/').next().unwrap_or_default();
+    let ends: &[&str] = match name {
+        "" => &["**"],
+        name if whole.is_some() || name.rfind('.').is_some_and(|at| at > 0) => &[""],
+        _ => &["*", "*/**"],
     };
     let is_plain = |c: char| c.is_alphanumeric() || "/{},_-|.".contains(c);
-    let glob = format!("{start}{}{end}", text.replace('|', "**/*"));
-    (text.chars().all(is_plain) && Glob::parse(&glob).is_ok()).then_some(glob)
+    let globs = ends
+        .iter()
+        .map(|end| format!("{start}{}{end}", text.replace('|', "**/*")));
+    let globs: Vec<String> = globs.collect();
+    let is_glob = |glob: &String| Glob::parse(glob).is_ok();
+    (text.chars().all(is_plain) && globs.iter().all(is_glob)).then_some(globs)
 }
 
 #[cfg(test)]

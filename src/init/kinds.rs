@@ -1,7 +1,6 @@
 //! The kinds of files that declare commands, by the table of tools.
 
-use std::sync::LazyLock;
-use vplan_check::tool::table::columns;
+use crate::prelude::*;
 
 /// A kind of file that declares commands: of CI, of hooks, of a task runner. Lists are words of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +30,6 @@ pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 });
 
 impl Kind {
-    /// All kinds.
-    pub fn all() -> impl Iterator<Item = Self> {
-        KINDS.iter().copied()
-    }
-
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         self.key

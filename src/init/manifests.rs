@@ -1,16 +1,9 @@
 //! What manifests declare where CI and hooks name nothing: tasks by their names, and the usual
 //! commands of a language.
 
-use super::found::{Origin, Place, Reading, SourceCommand, Task};
-use super::kinds::KINDS;
-use super::tasks;
-use super::tree::Tree;
-use super::words::{known, words_of};
-use super::workspace;
-use std::collections::BTreeSet;
-use vplan_base::path::RepoPath;
-use vplan_base::word::has_word;
-use vplan_check::tool::table::{self, Language, TaskVerb, task_word};
+use crate::prelude::*;
+use crate::{tasks, workspace};
+use vplan_check::tool::table::Language;
 
 /// The text that `npm init` writes where there is no test.
 const NO_TEST: &str = "no test specified";
@@ -20,8 +13,8 @@ pub const USUAL: &str = "the usual test";
 const MAX_DEPTH: usize = 4;
 const MAX_PACKAGES: usize = 40;
 
-/// Reads all manifests.
-pub fn read(tree: &Tree) -> Reading {
+/// Reads all manifests, where others name the tests already, if these are `named`.
+pub fn read(tree: &Tree, named: &BTreeSet<Kind>) -> Reading {
     let mut out = Reading::default();
     let files = tree.files.iter();
     let manifests = files.filter(|file| is_manifest(file) && is_ours(file));
@@ -37,7 +30,8 @@ pub fn read(tree: &Tree) -> Reading {
             continue;
         }
         let is_package = !dir.is_root() && packages.contains(&dir);
-        scripts(tree, &dir, if is_package { &of_all } else { &[] }, &mut out);
+        let of_all = if is_package { &*of_all } else { &[] };
+        scripts(tree, &dir, of_all, named, &mut out);
         configured(tree, &dir, &mut out);
     }
     out
@@ -62,7 +56,13 @@ fn is_manifest(file: &RepoPath) -> bool {
 
 /// The tasks of a folder's runners. A task that another one starts, also one of those of the root that
 /// start the tasks of all packages, is a part of it.
-fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
+fn scripts(
+    tree: &Tree,
+    dir: &RepoPath,
+    of_all: &[Task],
+    named: &BTreeSet<Kind>,
+    out: &mut Reading,
+) {
     let starts_others = |key: &str| matches!(key, "turbo" | "nx" | "moon" | "cargo");
     let runners = KINDS.iter().filter(|kind| kind.has_tasks());
     for runner in runners.filter(|one| !starts_others(one.key)) {
@@ -86,8 +86,16 @@ fn scripts(tree: &Tree, dir: &RepoPath, of_all: &[Task], out: &mut Reading) {
                 || has_word("check ci verify validate", &task.name);
             let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
             // One for all packages that names itself means the tasks of those.
-            let is_part =
-                |(part, by): &(String, &str)| table::fits(part, &task.name) && *by != task.name;
+            // A linter that a task starts counts by itself where that one is named already.
+            let is_named = |by: &str| {
+                task_word(by)
+                    .kind()
+                    .is_some_and(|verb| named.contains(&verb))
+            };
+            let is_part = |(part, by): &(String, &str)| {
+                let is_free = said == TaskVerb::Lint && is_named(by);
+                table::fits(part, &task.name) && *by != task.name && !is_free
+            };
             let is_of_all = |whole: &Task| runner.key == "package-json" && whole.name == task.name;
             if !is_check
                 || !task.name.chars().all(is_plain)

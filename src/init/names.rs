@@ -1,8 +1,7 @@
 //! The names of checks: of the task or tool; where two would be equal with the folder, what is
 //! different in their words, the step, a number.
 
-use super::check::Check;
-use std::collections::BTreeSet;
+use crate::prelude::*;
 
 /// The most characters that tell a check from others of its name.
 const MAX_MARK: usize = 24;

@@ -1,22 +1,13 @@
 //! Proposes a contract: sources, classes, folding, order, conditions, names, text.
 
-use super::account::{Account, shorten};
-use super::check::{Check, Class, Condition, Key, Uncovered};
-use super::classify::classify;
-use super::found::{NotRead, Origin, Place, Reading, SourceCommand};
-use super::tree::Tree;
-use super::words::known;
-use super::{
-    circleci, conditions, fold,
-    github::{self, ELSEWHERE},
-    gitlab, hooks, manifests, names, rank, text, workspace,
-};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::account::{Account, shorten};
+use crate::check::Class;
+use crate::classify::classify;
+use crate::github::{self, ELSEWHERE};
+use crate::prelude::*;
+use crate::{circleci, conditions, fold, gitlab, hooks, manifests, names, rank, text, workspace};
 use vplan_base::command::Command;
-use vplan_base::path::RepoPath;
-use vplan_base::word::visible;
-use vplan_check::Kind;
-use vplan_check::tool::table::{TaskVerb, list_of, task_word};
+use vplan_check::tool::table::list_of;
 
 /// Maximum depth of commands that replace others.
 const MAX_DEPTH: usize = 3;
@@ -60,7 +51,7 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
             .iter()
             .filter(|check| conditions::is_of_code(check.paths));
         let named: BTreeSet<Kind> = named.map(|check| check.verb).collect();
-        maker.take(tree, manifests::read(tree));
+        maker.take(tree, manifests::read(tree, &named));
         let is_old = |check: &Check| named.contains(&check.verb);
         maker
             .all
@@ -83,7 +74,7 @@ pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
 /// The commands of a repository without a contract, from its manifests, with their ids.
 pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
     let mut maker = Maker::default();
-    let mut reading = manifests::read(tree);
+    let mut reading = manifests::read(tree, &BTreeSet::new());
     reading.found.retain(|found| found.dir.is_root());
     maker.take(tree, reading);
     maker.fill_gaps(tree);

@@ -1,10 +1,6 @@
 //! Which checks are kept where there are too many, and in which order they run.
 
-use super::check::{Check, Key};
-use super::found::Place;
-use super::words::listed;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_check::Kind;
+use crate::prelude::*;
 
 /// The most checks of a proposal.
 pub const BUDGET: usize = 14;

@@ -7,14 +7,10 @@
 mod scope;
 mod words;
 
-use crate::found::{Ending, Place, SourceCommand};
-use crate::words::{listed, of_shell};
+use crate::prelude::*;
 use scope::Filled;
 pub use scope::{Scope, Value};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use vplan_base::path::RepoPath;
-use vplan_check::tool::table::Class;
 use words::{Kind, Token, one_line};
 
 /// What shell text does.

@@ -1,11 +1,9 @@
 //! Reads one configuration on its own, for `vplan import`.
 
-use super::found::{Origin, Reading};
-use super::tree::Tree;
-use super::{github, gitlab, hooks, tasks};
-use vplan_base::path::RepoPath;
+use crate::prelude::*;
+use crate::{github, gitlab, hooks, tasks};
 
-pub use super::kinds::Kind;
+pub use super::kinds::{KINDS, Kind};
 
 /// Recognises a file by its name, else a workflow by its text.
 pub fn recognize(name: &str, text: &str) -> Option<Kind> {
@@ -19,8 +17,8 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
         _ if kind.has_hooks() && file == "package.json" => false,
         _ => kind.files().any(|known| known == file),
     };
-    let known = Kind::all().find(is);
-    known.or_else(|| Kind::all().next().filter(|_| is_workflow))
+    let known = KINDS.iter().copied().find(is);
+    known.or_else(|| KINDS.first().copied().filter(|_| is_workflow))
 }
 
 /// Reads a file of the tree; each task of it is a command that starts it.

@@ -1,14 +1,9 @@
 //! Where a CI reader puts the commands and the parts that it does not read: each once, however many
 //! cells of a matrix have it.
 
-use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand};
+use crate::prelude::*;
 use crate::shell::{self, Scope, Value};
-use crate::variables::Variables;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::path::RepoPath;
-use vplan_check::Kind;
 use vplan_check::tool::reading::read;
-use vplan_check::tool::table::{Class, TaskVerb, task_word};
 
 /// What all commands of a script share.
 #[derive(Clone, Debug, Default)]

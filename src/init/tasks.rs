@@ -3,15 +3,11 @@
 //! Files are read by line patterns or as data. What cannot be read leaves a task without commands,
 //! and the task is kept as its source starts it.
 
-use super::found::{Origin, Place, SourceCommand, Task};
-use super::kinds::{KINDS, Kind};
-use super::shell::{self, Scope};
-use super::tree::{DataFile, Keys, Tree};
-use super::words::{listed, words_of};
-use vplan_base::path::RepoPath;
+use crate::kinds::Kind;
+use crate::prelude::*;
 use vplan_check::tool::reading::read as read_command;
 use vplan_check::tool::table::kept;
-use vplan_front::tree::{Key, Node, Value};
+use vplan_front::tree::{Key, Value};
 
 mod lines;
 pub(crate) mod tox;

@@ -1,22 +1,14 @@
 //! Writes the contract of a proposal.
 
-use super::account::{Account, place, short};
-use super::check::{Check, Condition};
-use super::conditions;
-use super::globs::any_of;
-use super::rank::with_needs;
-use super::tree::Tree;
-use super::workspace::{self, FOLDER, NAME, SHARED};
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::command::{Command, Env, Piece, is_env_name, to_text};
-use vplan_base::glob::Glob;
-use vplan_base::source::{Source, Sources};
-use vplan_base::word::{Word, quote_literal, quote_string, visible};
+use crate::account::{Account, place, short};
+use crate::prelude::*;
+use crate::rank::with_needs;
+use crate::workspace::{self, FOLDER, NAME, SHARED};
+use vplan_base::command::{Command, Env, Piece, to_text};
+use vplan_base::word::{Word, quote_literal, quote_string};
 use vplan_lang::command::parse_command;
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::Caps;
-
-use super::hooks::CHANGED;
 
 /// The most lines of the contract about what it does not cover.
 const MAX_REMARKS: usize = 5;

@@ -1,8 +1,7 @@
 //! Variables of CI jobs: which of them a check needs.
 
+use crate::prelude::*;
 use crate::shell::{Value, names};
-use crate::words::known;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The variables of a job, from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]

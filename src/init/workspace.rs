@@ -1,14 +1,7 @@
 //! Workspaces: the checks that are the same for each of their packages are one, over their rows.
 
-use super::check::{Check, Condition, Key};
-use super::conditions;
-use super::found::Task;
-use super::tree::Tree;
-use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::glob::escape;
+use crate::prelude::*;
 use vplan_base::hole::as_part_of_name;
-use vplan_base::path::RepoPath;
-use vplan_base::word::has_word;
 use vplan_base::workspace::{FoundMembers, Manifest, WorkspaceQuery};
 use vplan_front::workspace::{Files, read};
 

@@ -1,9 +1,7 @@
 //! The events that start a workflow: whether it verifies a change, and for which files.
 
-use crate::globs::{self, any_of};
-use crate::tree::{DataFile, Keys, Tree};
-use crate::words::listed;
-use vplan_base::path::RepoPath;
+use crate::globs;
+use crate::prelude::*;
 
 /// The events that come with a change, in the order in which they are preferred: what only a push
 /// starts comes after the change.

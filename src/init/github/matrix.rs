@@ -1,8 +1,7 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
 use crate::expression::{Entries as Cell, Scope, Value, get};
-use crate::words::{known, listed};
-use vplan_front::tree::Node;
+use crate::prelude::*;
 
 /// The most cells of a matrix.
 const MAX_CELLS: usize = 256;

@@ -2,14 +2,8 @@
 
 use super::{Flow, Reader, given};
 use crate::expression::Value;
-use crate::found::Place;
+use crate::prelude::*;
 use crate::shell::Value as Variable;
-use crate::tree::{Keys, scalar};
-use crate::words::listed;
-use std::rc::Rc;
-use vplan_base::path::RepoPath;
-use vplan_check::tool::table;
-use vplan_front::tree::Node;
 
 /// Programs that read a step's text and are no shell.
 const OTHER_SHELLS: &str = "pwsh powershell python cmd node perl ruby";

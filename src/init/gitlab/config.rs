@@ -1,13 +1,9 @@
 //! GitLab's configuration: the files that include each other. What a job extends and what `!reference`
 //! names is looked up where it is, so that each text keeps its place.
 
-use crate::sink::Sink;
-use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
-use crate::words::known;
-use std::collections::BTreeSet;
+use crate::prelude::*;
 use std::slice;
-use vplan_base::path::RepoPath;
-use vplan_front::tree::{Key, Node, Value};
+use vplan_front::tree::{Key, Value};
 
 /// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";

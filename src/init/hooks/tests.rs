@@ -121,12 +121,13 @@ fn plain_patterns_are_globs() {
         ("^a\\.toml$", Some("a.toml")),
         ("docs/|^ext/.*", Some("**/*docs/** ext/**")),
         ("tests/test_low.py", Some("**/*tests/test_low.py")),
+        ("^\\.github", Some(".github* .github*/**")),
         (
             "(?x)^(\n  a/b\\.py |\n  .*_pb2\\.py |\n  c/.*\n)$",
             Some("a/b.py **/*_pb2.py c/**"),
         ),
         ("^$", Some("")),
-        ("(?x)a", None),
+        ("(?x)a+", None),
         ("[ab]", None),
     ] {
         let globs = plain_patterns(pattern).map(|globs| globs.join(" "));

@@ -1,8 +1,6 @@
 //! Splits shell text into words and operators, and words into pieces. Any text is accepted.
 
-use regex::Regex;
-use std::sync::LazyLock;
-use vplan_base::command::is_env_name;
+use crate::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

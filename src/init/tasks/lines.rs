@@ -1,12 +1,8 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use crate::found::Task;
 use crate::makefile::{self, Line};
-use crate::words::{listed, quoted, words_of};
-use regex::{Captures, Regex};
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use crate::prelude::*;
 
 type Pattern = LazyLock<Option<Regex>>;
 type Variables = BTreeMap<String, String>;

@@ -1,11 +1,8 @@
 //! The environments of tox, of its three formats.
 
-use crate::found::Task;
 use crate::makefile::lines;
-use crate::tree::{DataFile, Keys};
-use crate::words::quoted;
-use std::collections::BTreeMap;
-use vplan_front::tree::{Node, Value};
+use crate::prelude::*;
+use vplan_front::tree::Value;
 
 /// The most names that one pattern generates.
 const MAX_NAMES: usize = 256;
