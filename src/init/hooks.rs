@@ -168,14 +168,14 @@ impl Hooks<'_> {
         let mut hook = hook(place, node.text_at("name").unwrap_or(id));
         let is_own = own.is_some();
         let selected = match selection(nodes, is_own) {
-            _ if !takes_files => Vec::new(),
-            Some(selected) => selected,
-            None => return Err("a pattern selects its files".to_owned()),
+            None if takes_files => return Err("a pattern selects its files".to_owned()),
+            selected => selected.unwrap_or_default(),
         };
         let files = |name: &str| match (name, selected.is_empty()) {
+            _ if !takes_files => None,
             ("folder", true) => Some(".".to_owned()),
             ("narrowed", true) => None,
-            _ => takes_files.then(|| CHANGED.to_owned()),
+            _ => Some(CHANGED.to_owned()),
         };
         let text = match (own, known.and_then(|known| known.filled(files))) {
             (Some(entry), _) => {

@@ -86,14 +86,13 @@ fn scripts(
                 || has_word("check ci verify validate", &task.name);
             let is_plain = |c: char| c.is_alphanumeric() || "-_:".contains(c);
             // One for all packages that names itself means the tasks of those.
-            // A linter that a task starts counts by itself where that one is named already.
-            let is_named = |by: &str| {
-                task_word(by)
-                    .kind()
-                    .is_some_and(|verb| named.contains(&verb))
-            };
+            // A linter that a task starts counts by itself where that one is named already; what makes files
+            // does not.
+            let makes = |word| task_word(word) == TaskVerb::Compile;
+            let is_linter = said == TaskVerb::Lint && !task.name.split(['-', ':']).any(makes);
             let is_part = |(part, by): &(String, &str)| {
-                let is_free = said == TaskVerb::Lint && is_named(by);
+                let verb = task_word(by).kind().filter(|verb| named.contains(verb));
+                let is_free = is_linter && verb.is_some();
                 table::fits(part, &task.name) && *by != task.name && !is_free
             };
             let is_of_all = |whole: &Task| runner.key == "package-json" && whole.name == task.name;

@@ -130,7 +130,11 @@ fn manifests_say_what_a_workflow_of_another_repository_may_run() {
     // A linter of prose says nothing of the code, and its own script is the same work.
     let own = workflow(&["npm test", "./node_modules/.bin/markdownlint"]);
     let tasks = tasks.replace("{\"lint\"", "{\"lint:md\": \"markdownlint\", \"lint\"");
-    let tasks = tasks.replace("jest", "npm run lint && jest");
+    let tasks = tasks.replace(
+        "\"lint:md\"",
+        "\"build:validation\": \"node v.js\", \"lint:md\"",
+    );
+    let tasks = tasks.replace("jest", "npm run lint && npm run build:validation && jest");
     let (found, _) = proposed(&format!("{own}{away}"), &[("package.json", &tasks)]);
     let prose = "lint markdownlint: ./node_modules/.bin/markdownlint []";
     assert_eq!(found, [both[0], prose, both[1]]);
