@@ -17,7 +17,7 @@ use vplan_run::record::StepRecord;
 
 /// The file in the state directory.
 const NAME: &str = "passes.json";
-/// The largest file that is read, in bytes.
+/// Size limit of a file that is read, in bytes.
 const MOST: u64 = 4 << 20;
 
 /// Compares a run with earlier passes.
@@ -105,7 +105,7 @@ impl<'a> Earlier<'a> {
             .collect()
     }
 
-    /// Whether a commit is the base, or lies between it and HEAD: other branches are no measure.
+    /// Whether a commit is the base, or lies between it and HEAD. Other branches do not count.
     fn is_later(&self, commit: &str) -> bool {
         let Some(commit) = Oid::parse(commit.as_bytes()) else {
             return false;

@@ -30,12 +30,12 @@ use vplan_run::merge;
 use vplan_run::past::{Summary, Tally, is_one_in_sixteen, is_run_id};
 use vplan_run::report::Report;
 
-/// The largest journal, report or plan that is read, in bytes.
+/// Size limit of a journal, report or plan that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
 /// The prefix of a run that is being removed, so that a half of it is never taken for a run.
 const GONE: &str = ".gone-";
-/// The most threads that remove runs. They wait for the disk, not for a processor: where freed blocks
-/// are discarded at once, most of the time goes by there.
+/// Maximum number of threads that remove runs. They wait for the disk, not for a processor: most of
+/// the time is spent there if freed blocks are discarded at once.
 const REMOVERS: usize = 16;
 /// The greatest depth of folders that is removed.
 const MAX_DEPTH: usize = 32;
@@ -110,9 +110,9 @@ pub struct Tries {
 /// How much of the history is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// The most runs.
+    /// Maximum number of runs.
     pub runs: usize,
-    /// The most bytes of all their files.
+    /// Limit of the total size of their files, in bytes.
     pub bytes: u64,
 }
 
@@ -129,8 +129,8 @@ impl History {
     /// Opens the records at a repository's root, or those in another directory.
     ///
     /// # Errors
-    /// Something else is in their place, or they cannot be entered. Missing records are no error,
-    /// except in a directory that was named.
+    /// Something else is in their place, or they cannot be entered. Missing records are an error
+    /// only in a directory that was named.
     pub fn open(root: &Path, elsewhere: Option<&Path>) -> Result<Self, HistoryError> {
         let opened = |path: &Path| open_folder(path).map_err(|e| failed(path, e));
         let (base, base_path) = match elsewhere {
@@ -582,7 +582,7 @@ pub(super) fn enter(
     ))
 }
 
-/// Opens a regular file that is no symlink, without waiting, as a pipe would.
+/// Opens a regular file that is not a symlink, without blocking on a pipe.
 fn open(folder: BorrowedFd<'_>, name: &str) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match retry_eintr::open(folder, name, flags) {

@@ -1,8 +1,7 @@
 //! Caches the bytes of fetched imports, in the user's cache directory, by their digest.
 //!
-//! Nothing in it is believed: every file that is read is hashed again, so that a torn or changed
-//! file is never used. Writers need no lock: each writes a file of its own and gives it the name
-//! that its bytes have.
+//! Entries are not trusted: every file that is read is hashed again, so a torn or changed file is
+//! never used. Writers need no lock: each writes its own file and names it by its digest.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,4 +1,4 @@
-//! Reads what the steps of recorded runs were seen to do.
+//! Reads the recorded effects of the steps of earlier runs.
 
 use super::history::{History, MAX_FILE, enter};
 use super::records::{is_reads_name, observed_tries};
@@ -9,8 +9,8 @@ use vplan_os::files::read_bounded;
 use vplan_os::retry_eintr::read_dir;
 
 impl History {
-    /// Returns what these steps of a run were seen to do, in all their tries, by their ids; empty for
-    /// a run that was not observed.
+    /// Returns the recorded effects of these steps of a run, in all their tries, by step id. Empty
+    /// for a run that was not observed.
     pub fn observed<'s>(
         &self,
         id: &str,
@@ -32,7 +32,7 @@ impl History {
         self.logs(id).iter().any(|name| is_reads_name(name))
     }
 
-    /// Returns the names of the files beside the logs of a run, none where they cannot be listed.
+    /// Returns the names of the files in the log folder of a run, none if they cannot be listed.
     fn logs(&self, id: &str) -> Vec<String> {
         let folder = self.folder(id).ok();
         let folder = folder.and_then(|folder| enter(folder.as_fd(), "logs").ok().flatten());

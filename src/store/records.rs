@@ -54,7 +54,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Returns how to mend it.
+    /// Returns how to fix it.
     pub fn help(&self) -> String {
         match self {
             RecordError::Tracked(path) => format!("`git rm --cached -- {path}` stops tracking it"),
@@ -89,7 +89,7 @@ impl UnsyncedRecord {
         self.events.sync_data()
     }
 
-    /// Returns the number of files besides the events.
+    /// Returns the number of files other than the events.
     pub fn files(&self) -> usize {
         self.files.len()
     }
@@ -105,8 +105,8 @@ impl UnsyncedRecord {
 /// file that is synced has brought every name to the disk that was made before it was changed.
 /// Elsewhere each folder is synced by itself.
 ///
-/// By its type. Where an ext4 has no journal (ext2 has the same number), nothing promises what a
-/// loss of power leaves of names: there is no record then, or one without an end, which is no pass.
+/// By its type. An ext4 without a journal (ext2 has the same number) does not promise which names
+/// survive a loss of power: the record is then missing, or has no end and is not a pass.
 fn orders_names(folder: BorrowedFd<'_>) -> bool {
     const EXT4: FsWord = 0xef53;
     const XFS: FsWord = 0x5846_5342;
@@ -430,7 +430,7 @@ fn after(other: &str, now: u64) -> String {
     if *text(low) > *other || *text(END - 1) <= *other {
         return text(now);
     }
-    // A text that is no time, such as a 13th month, sorts somewhere too.
+    // A text that is not a time, such as a 13th month, has a place in the order too.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if *text(middle) > *other {
@@ -506,20 +506,20 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// The ending of the file of what a try was seen to do, beside its log.
+/// Suffix of the file with the recorded effects of a try, next to its log.
 const READS: &str = ".reads";
 
-/// Returns the name of the file of what a try was seen to do, beside its log.
+/// Returns the name of the file with the recorded effects of a try, next to its log.
 pub fn reads_name(log: &str) -> String {
     format!("{}{READS}", log.strip_suffix(".log").unwrap_or(log))
 }
 
-/// Whether a file is that of what a try was seen to do.
+/// Whether a file has the recorded effects of a try.
 pub(crate) fn is_reads_name(name: &str) -> bool {
     name.ends_with(READS)
 }
 
-/// Finds, among the names of files, those of what tries of these steps were seen to do.
+/// Finds, among file names, those with recorded effects of tries of these steps.
 pub(crate) fn observed_tries<'i>(
     names: Vec<String>,
     steps: impl Iterator<Item = &'i str>,
@@ -539,8 +539,8 @@ pub(crate) fn observed_tries<'i>(
         .collect()
 }
 
-/// The most starts of a service, with another port each, when another process took the one that was
-/// chosen.
+/// Maximum number of starts of a service, each with another port because a different process took
+/// the one that was chosen.
 pub const STARTS: u32 = 5;
 
 /// The name of the log of a service: of its start with this number, in this plan of the run. A

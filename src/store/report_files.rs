@@ -6,9 +6,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The depth of folders to which a run is looked for.
+/// Maximum folder depth of the search for runs.
 pub const DEPTH: usize = 4;
-/// The most files and folders that are looked at.
+/// Maximum number of files and folders that are examined.
 pub const MOST: usize = 100_000;
 /// The folder of a run's logs.
 const LOGS: &str = "logs";

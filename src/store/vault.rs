@@ -1,10 +1,10 @@
 //! Remembers how each run ended, as vplan itself recorded it: `ended/` in the state directory, one
 //! small file a run, written when its record is whole.
 //!
-//! A process that can write the repository can write `.vplan/` too. A record is believed only if it
+//! A process that can write the repository can write `.vplan/` too. A record is trusted only if it
 //! is the one remembered here; any other one is of unknown origin. No process waits for another:
-//! each run writes one file of its own. Nothing is synced to disk: a file that a loss of power
-//! damages cannot be read, and its record is not believed.
+//! each run writes its own file. Nothing is synced to disk: a file that a loss of power damages
+//! cannot be read, and its record is not trusted.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, unlinkat};
@@ -22,7 +22,7 @@ use vplan_run::past::{is_one_in_sixteen, is_run_id};
 pub const FOLDER: &str = "ended";
 /// The number of runs that are remembered at least, the newest.
 const MOST: usize = 2000;
-/// The largest file that is read, in bytes.
+/// Size limit of a file that is read, in bytes.
 const LARGEST: u64 = 4096;
 
 /// The remembered runs of a repository.

@@ -24,13 +24,13 @@ use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 use vplan_base::canon;
 
-/// The most bytes that are sent in one message: what every store takes is 4 MiB.
+/// Limit of content bytes in one message; every store accepts messages of 4 MiB.
 const BATCH: usize = 3 << 20;
-/// The most bytes that a content takes in a message besides its own: its digest, and how long all that is.
+/// Limit of bytes that a content adds to a message: its digest and the lengths.
 const BESIDE: usize = 128;
 /// The bytes of a part of a larger content.
 const PART: usize = 1 << 20;
-/// The most digests that are asked for in one message.
+/// Maximum number of digests in one request.
 const DIGESTS: usize = 10_000;
 /// The time in which a message is answered, or the next part of a content comes.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ pub struct RemoteAddress {
 /// Certificates and a key, each as PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// The authorities that are believed, instead of those of the web.
+    /// Trusted certificate authorities, instead of those of the web.
     pub authorities: Option<Vec<u8>>,
     /// The certificate of this end, and its private key.
     pub own: Option<(Vec<u8>, Vec<u8>)>,
@@ -76,7 +76,7 @@ pub struct Connection {
     runtime: Runtime,
     channel: Channel,
     headers: MetadataMap,
-    /// What the server calls the part of it that is asked.
+    /// The part of the server that requests address (`instance_name`).
     pub instance: String,
 }
 
@@ -129,10 +129,10 @@ impl Connection {
         self.runtime.block_on(future)
     }
 
-    /// Waits so long for an answer; `None`: what was asked for is not there.
+    /// Waits up to `limit` for an answer; `None` if the server does not have it.
     ///
     /// # Errors
-    /// There is no answer.
+    /// The call fails, or takes too long.
     pub fn wait<T: Send>(
         &self,
         limit: Duration,
@@ -241,7 +241,7 @@ impl Connection {
         let (mut batch, mut size) = (Vec::new(), 0);
         for digest in digests {
             let length = usize::try_from(digest.size_bytes).unwrap_or(usize::MAX);
-            // What has no bytes need not be asked for, nor be there.
+            // Empty content is never requested, and need not exist.
             if length > BATCH || length == 0 {
                 let bytes = self.read(digest.clone()).await?;
                 take(digest, bytes)?;

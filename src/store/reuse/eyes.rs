@@ -1,8 +1,8 @@
-//! Keeps what was seen of files during a run, for as long as it holds.
+//! Keeps scans of files during a run while they are valid.
 //!
-//! A scan from a time when nothing ran holds until a step runs, and longer where its folders are
-//! watched and no watch tells of a change. What is believed because of such silence is compared
-//! with the files at the end.
+//! A scan made while nothing runs is valid until a step runs. It stays valid longer if its folders
+//! are watched and no watch reports a change. What is trusted for that reason is compared with the
+//! files at the end.
 
 use crate::reuse::other_runs::OtherRuns;
 use crate::reuse::scan::{self, Same, Scan, Snapshots, ToldFiles};
@@ -28,16 +28,16 @@ pub(super) struct SeenFiles {
     folders: Arc<BTreeMap<RepoPath, Stamp>>,
     /// A moment before they were scanned.
     since: i128,
-    /// The other runs that there were before they were looked at.
+    /// Other runs that existed before the scan.
     pub others: Option<OtherRuns>,
     /// How often a process of a step had begun or ended.
     epoch: u64,
     /// Whether all its folders have been watched since.
     is_watched: bool,
-    /// Whether any of it was believed although steps have run since, because no watch had told a
-    /// change.
+    /// Whether any of it was trusted although steps have run since, because no watch had reported
+    /// a change.
     pub is_believed: bool,
-    /// The changes that concern it and that watches have told.
+    /// Changes reported by watches that concern it.
     told: BTreeSet<ToldChange>,
 }
 
@@ -49,7 +49,7 @@ impl SeenFiles {
         })
     }
 
-    /// Whether a change of this file was told, or one of a folder above it.
+    /// Whether a change of this file, or of a folder above it, was reported.
     fn was_told(&self, path: &RepoPath) -> bool {
         let is_told =
             |path: RepoPath, is_folder| self.told.contains(&ToldChange { path, is_folder });
@@ -82,10 +82,10 @@ pub(super) struct Eyes {
     watches: Watches,
     /// What watches have told since the first snapshot.
     heard: ToldFiles,
-    /// Whether a file that was believed to be as before was not, or may not have been: no watch told
-    /// it, or what they told was lost.
+    /// Whether a file trusted as unchanged had changed, or may have: no watch reported it, or
+    /// reports were lost.
     is_deceived: bool,
-    /// Whether any content of the tree was looked at later than in its newest snapshot.
+    /// Whether any content of the tree was scanned after its newest snapshot.
     pub is_later: bool,
 }
 
@@ -162,7 +162,7 @@ impl Eyes {
             is_believed: scanned.is_believed,
             told: BTreeSet::new(),
         };
-        // What is believed is compared at the end, whatever began meanwhile.
+        // Trusted scans are compared at the end, whatever began meanwhile.
         if (around.is_quiet)() || seen.is_believed {
             self.replace(name, &seen);
         }
@@ -171,7 +171,7 @@ impl Eyes {
 
     fn replace(&mut self, name: String, seen: &SeenFiles) {
         let before = self.seen.insert(name, seen.clone());
-        // What it shows beyond what was told had been believed to be as before.
+        // Differences that no watch reported had been trusted as unchanged.
         self.is_deceived |= before.filter(|b| b.is_believed).is_some_and(|before| {
             let touched = before.files.touched(&seen.files);
             touched.iter().any(|file| !before.was_told(&file.path))
@@ -219,7 +219,7 @@ impl Eyes {
         }
     }
 
-    /// Whether all that was believed to be as before is. `tree`: as it is at the end of the run.
+    /// Whether everything trusted as unchanged is. `tree`: as it is at the end of the run.
     pub(crate) fn was_right(&self, beneath: &Beneath, tree: Option<&Snapshot>) -> bool {
         let is_as_before = |seen: &SeenFiles| {
             let changed = seen.files.changed(beneath, tree, seen.since);

@@ -1,4 +1,4 @@
-//! What was seen of a step's inputs, and is kept of the step while it runs.
+//! The state of a step's inputs, kept while the step runs.
 
 use super::confirm::Expected;
 use super::other_runs::OtherRuns;
@@ -59,9 +59,9 @@ pub(super) struct Look {
     pub unchanged: Option<Prints>,
     /// How often a process of a step had begun or ended, if none ran then.
     pub quiet: Option<u64>,
-    /// The other runs before the files were looked at, if they can be told.
+    /// Other runs before the files were scanned, if they can be detected.
     pub others: Option<OtherRuns>,
-    /// Whether the files were looked at before steps ran, and no watch has told a change.
+    /// Whether the files were scanned before steps ran, and no watch has reported a change.
     pub is_believed: bool,
     /// The list of the files, if it was made to say what differs from an earlier pass.
     pub listed: Mutex<Option<Listing>>,

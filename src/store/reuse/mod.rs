@@ -59,7 +59,7 @@ use vplan_run::record::{Confirmation, StepRecord};
 
 /// The most `produces` files that are kept with a pass.
 const MOST_PRODUCTS: usize = 20_000;
-/// The most files that git ignores and that a pass may have changed, for it to be kept.
+/// Maximum number of ignored files that a pass may have changed and still be kept.
 const MOST_WRITTEN: usize = 40_000;
 
 /// The state of reuse in one run. The threads of steps query it, the executor updates it.
@@ -405,11 +405,10 @@ impl<'a> Recall<'a> {
             before.files.touched(&after.files)
         };
         if let Some(first) = touched.first() {
-            let written = |by| Unsteady::InputWritten(first.path.clone(), by);
+            let written = |path| format!("`{path}`, an input, was written while it ran");
             // A file that is not there yet is looked for in the tree at the end of the run, too.
-            let tree = trees.newest().ok_or_else(|| written(""))?;
-            let ignored = may_be_output(&touched, |path| !tree.holds(path));
-            ignored.map_err(|path| Unsteady::InputWritten(path.clone(), ""))?;
+            let tree = trees.newest().ok_or_else(|| written(&first.path))?;
+            may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
             if !self.ran_alone(before) {
                 return Err(written(", as other steps did"));
             }
@@ -446,7 +445,7 @@ impl<'a> Recall<'a> {
         let listed = listed.filter(|_| before.has_files_of(after));
         let listing = listed.or_else(|| after.listing());
         let listing = listing.map(|l| l.with_output(&touched, then.as_ref()));
-        // Without the list, a later run cannot say what changed, and believes less.
+        // Without the list, a later run cannot determine what changed, and trusts less.
         let listing = listing.and_then(|listing| self.results.put_listing(&listing).ok());
         Ok(Made {
             products,
@@ -466,7 +465,7 @@ impl<'a> Recall<'a> {
             && self.running.load(Ordering::SeqCst) == 0
     }
 
-    /// Looks for other runs, if they can be told.
+    /// Finds other runs, if they can be detected.
     fn other_runs(&self) -> Option<OtherRuns> {
         self.mark.and_then(|mark| mark.others().ok())
     }
@@ -596,7 +595,7 @@ impl<'a> Recall<'a> {
         }
     }
 
-    /// Whether any content of the tree was looked at later than in its newest snapshot.
+    /// Whether any content of the tree was scanned after its newest snapshot.
     pub fn is_later(&self) -> bool {
         self.eyes().is_later
     }
@@ -675,7 +674,7 @@ impl<'a> Recall<'a> {
         locked(&self.state)
     }
 
-    /// Reads all that a step depends on: `anew`, or as far as what was seen before does not hold.
+    /// Reads all inputs of a step: `anew`, or as far as earlier scans are no longer valid.
     fn look_at(
         &self,
         plan: &Plan,
@@ -787,7 +786,7 @@ impl<'a> Recall<'a> {
         locked(&self.eyes)
     }
 
-    /// Scans files: `anew`, or as far as what was seen before does not hold.
+    /// Scans files: `anew`, or as far as earlier scans are no longer valid.
     fn scan(
         &self,
         wanted: &[Selection],

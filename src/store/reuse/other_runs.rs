@@ -1,8 +1,8 @@
 //! Tells whether other runs of vplan went on in the same repository while a step ran: what these
 //! wrote is not its output.
 //!
-//! Each run has a file of its own, locked for as long as it lasts. The file stays until a later run
-//! begins, so that a run that began and ended meanwhile is seen, too.
+//! Each run has its own file, locked for as long as it lasts. The file stays until a later run
+//! begins, so a run that began and ended meanwhile is detected, too.
 
 use super::results::FOLDER;
 use rustix::fd::OwnedFd;
@@ -31,7 +31,7 @@ pub struct RunMark {
     _file: File,
 }
 
-/// The other runs that are to be seen at one moment.
+/// The other runs detected at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherRuns {
     names: BTreeSet<String>,

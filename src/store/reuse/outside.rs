@@ -11,7 +11,7 @@ use vplan_base::canon::{Digest, Hasher};
 use vplan_os::outside::{Outside, Places};
 use vplan_os::parallel::locked;
 
-/// The most files and folders that are looked at.
+/// Maximum number of files and folders that are examined.
 const MOST: usize = 300_000;
 
 /// The lists of what the system's packages are: files and folders that change with them.
@@ -19,7 +19,7 @@ const PACKAGES: &str = "/lib/apk/db/installed /run/current-system /usr/lib/apk/d
                         /usr/lib/sysimage/rpm/rpmdb.sqlite /var/lib/dpkg/status \
                         /var/lib/pacman/local /var/lib/rpm/Packages /var/lib/rpm/rpmdb.sqlite";
 
-/// Where what packages install is, besides what they do not.
+/// Folders in which packages install files; other files may be there, too.
 const OF_PACKAGES: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 
 /// Where no package installs.
@@ -33,7 +33,7 @@ const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
 ///
 /// # Errors
 /// It cannot be looked at, or is too much.
-pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
+pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, String> {
     if named.is_empty() {
         return Ok(None);
     }
@@ -59,7 +59,7 @@ struct Remembered {
     /// Since when ([`Outside::unchanged_since`]).
     since: Option<u64>,
     states: BTreeMap<PathBuf, Digest>,
-    /// The state of those that were asked for last.
+    /// The state of the last requested places.
     last: Option<(Arc<Places>, Digest)>,
 }
 
@@ -68,11 +68,7 @@ impl Toolchains {
     ///
     /// # Errors
     /// One cannot be looked at, or is too much.
-    pub(super) fn state(
-        &self,
-        outside: &Outside,
-        places: &Arc<Places>,
-    ) -> Result<Digest, Unsteady> {
+    pub(super) fn state(&self, outside: &Outside, places: &Arc<Places>) -> Result<Digest, String> {
         let since = outside.unchanged_since();
         if since.is_none() {
             return state(&places.toolchains, &mut BTreeMap::new());
@@ -209,7 +205,7 @@ impl State {
             }
             Err(error) => return Err(error),
         };
-        // A folder's own times change with what is in it, which is looked at.
+        // A folder's own times change with its entries, which are examined.
         let is_folder = found.is_dir();
         let times = [
             found.mtime(),
@@ -295,12 +291,12 @@ mod tests {
         let change = |text: &str| std::fs::write(base.join("tool/library"), text).unwrap();
         change("1");
         let first = state();
-        // Nobody who is held to what he declares changes it.
+        // A step held to what it declares does not change it.
         outside.started(held.confinement());
         change("22");
         outside.ended(held.confinement());
         assert_eq!(state(), first);
-        // Whoever is not may, whenever he likes.
+        // An unconfined one may, at any time.
         outside.started(free.confinement());
         let second = state();
         assert_ne!(second, first);
@@ -311,7 +307,7 @@ mod tests {
         outside.ended(free.confinement());
         let fourth = state();
         assert_ne!(fourth, third);
-        // So may a service, of which nobody says when it runs.
+        // So may a service, at an unknown time.
         outside.may_change();
         change("55555");
         assert_ne!(state(), fourth);

@@ -19,9 +19,8 @@ pub enum PassPreview {
 }
 
 impl Recall<'_> {
-    /// Tells what would become of each step, in plan order, as far as it passed before with
-    /// `inputs`. A step that would run counts as one that may change what those behind it see, as
-    /// it does in a run.
+    /// Predicts the result of each step, in plan order, if it passed before with `inputs`. A step
+    /// that would run counts as one that may change the inputs of later steps, as in a run.
     pub fn preview(&self, plan: &Plan, trees: &dyn Snapshots) -> Vec<Option<PassPreview>> {
         let order = Order::new(plan);
         let mut past = Past::default();

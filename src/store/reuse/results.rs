@@ -1,6 +1,6 @@
-//! Stores passes in `results/` of the state directory: one small file a pass, named by its key,
-//! written whole or not at all. Beside them, one a step, which pass was kept last, and the list of
-//! files that it left, named by its digest.
+//! Stores passes in `results/` of the state directory: one small file per pass, named by its key,
+//! written whole or not at all. A file per step names the pass that was kept last and the list of
+//! files that it left, which is named by its digest.
 //!
 //! No process waits for another: two runs that keep the same pass at once leave one of them.
 //! Nothing is synced to disk, because a file that a loss of power damages is recognised by its
@@ -25,11 +25,11 @@ use vplan_reuse::listing::Listing;
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "results";
-/// The largest pass that is kept, in bytes.
+/// Size limit of a kept pass, in bytes.
 const MOST_ENTRY: u64 = 8 << 20;
-/// The largest table of digests that is read, in bytes.
+/// Size limit of a table of digests that is read, in bytes.
 const MOST_STATS: u64 = 512 << 20;
-/// The largest list of files that is read, in bytes.
+/// Size limit of a list of files that is read, in bytes.
 const MOST_LISTING: u64 = 64 << 20;
 /// The age at which an unfinished file is removed, in nanoseconds: its run may still go on before.
 const ABANDONED: i128 = 3_600_000_000_000;
@@ -79,9 +79,9 @@ type StoredFile = (i128, u64, String);
 /// The result of a look-up.
 #[derive(Debug)]
 pub enum StoredPass {
-    /// There is no entry.
+    /// No entry exists.
     Nothing,
-    /// The entry is no pass of this key.
+    /// The entry is not a pass of this key.
     Damaged,
     Pass(Box<KeptPass>),
 }
@@ -155,7 +155,7 @@ impl Results {
         self.replace(&last_name(&entry.pass.step), last.as_bytes())
     }
 
-    /// Keeps a pass for the state that it left, beside the one that [`Results::put`] keeps.
+    /// Keeps a pass for the state that it left, in addition to the one of [`Results::put`].
     ///
     /// # Errors
     /// As [`Results::put`].

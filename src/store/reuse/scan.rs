@@ -22,7 +22,7 @@ use vplan_os::watches::ToldChange;
 use vplan_reuse::key::{FileSet, Print};
 use vplan_reuse::own_output::TouchedFile;
 
-/// The most files that are scanned for one step.
+/// Maximum number of files that are scanned for one step.
 pub const MOST: usize = 1_000_000;
 /// Below this many files, threads cost more than they bring.
 const SMALL: usize = 64;
@@ -52,9 +52,9 @@ pub struct Scanned {
     pub scan: Scan,
     /// The folders that were listed, with their metadata before.
     pub folders: BTreeMap<RepoPath, Stamp>,
-    /// Whether any content of the tree was looked at later than the snapshot.
+    /// Whether any content of the tree was scanned after the snapshot.
     pub is_later: bool,
-    /// Whether any file was taken from the snapshot because watches told nothing.
+    /// Whether any file was taken from the snapshot because no watch reported a change.
     pub is_believed: bool,
 }
 
@@ -110,9 +110,9 @@ impl Scan {
         self.files().any(|(_, seen)| seen.print.link.is_some())
     }
 
-    /// Returns the files that are not as they were scanned any more, by their metadata and, where
-    /// these differ or may be those of two writes, by their content. `tree`: a snapshot of what is
-    /// there now; `since`: a moment before the scan.
+    /// Returns the files that differ from the scan: by metadata and, if that differs or may be that
+    /// of two writes, by content. `tree`: a snapshot of the current state; `since`: a moment before
+    /// the scan.
     pub fn changed(
         &self,
         beneath: &Beneath,
@@ -153,7 +153,7 @@ impl Scan {
                     (a, b) => a == b,
                 }
         };
-        // Those of either that the other has as they were are left out.
+        // Files that are the same in both are omitted.
         let (mut near, mut other_near) = (0, 0);
         let mut paths: BTreeSet<&RepoPath> = BTreeSet::new();
         paths.extend(self.files().filter_map(|(path, seen)| {
@@ -212,16 +212,16 @@ pub struct Place<'p> {
 pub enum Same<'p> {
     /// All: nothing has run since.
     All,
-    /// Those in folders that have been watched since, but for what was told.
+    /// Those in folders that have been watched since, except for reported changes.
     Watched(&'p ToldFiles),
 }
 
-/// What was heard from watches.
+/// Changes reported by watches.
 #[derive(Debug, Default)]
 pub struct ToldFiles {
     /// The folders that are watched.
     pub folders: BTreeSet<RepoPath>,
-    /// The files and folders that were told.
+    /// The files and folders that were reported.
     pub told: BTreeSet<RepoPath>,
     /// The folders that may list others now, or have other metadata.
     pub listings: BTreeSet<RepoPath>,
@@ -321,11 +321,11 @@ struct Walk<'w> {
     stats: &'w Stats,
     files: Vec<(RepoPath, ScannedFile)>,
     unread: Vec<Unread>,
-    /// Folders behind symlinks.
+    /// Folders reached through symlinks.
     behind: Vec<RepoPath>,
-    /// Whether a file of the tree was looked at later than the snapshot.
+    /// Whether a file of the tree was scanned after the snapshot.
     is_later: bool,
-    /// Whether any file was taken from the snapshot because watches told nothing.
+    /// Whether any file was taken from the snapshot because no watch reported a change.
     is_believed: bool,
     /// The last file's positions in the snapshot and in the table of digests.
     near: (usize, usize),
@@ -413,7 +413,7 @@ impl<'w> Walk<'w> {
 
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
     /// others, to be listed: what is ignored is no part of it.
-    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, Unsteady> {
+    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, String> {
         let mut open = Vec::new();
         for (folder, stamp) in tree.whole_folders() {
             if !folder.is_root() && !self.wanted.iter().any(|s| s.may_hold(&folder)) {
@@ -459,9 +459,8 @@ impl<'w> Walk<'w> {
         Ok(open)
     }
 
-    /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
-    /// written.
-    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
+    /// Adds a file for which the snapshot has no metadata: a symlink, or one that was just written.
+    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
         match self.place.beneath.status(&path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
             Ok(stat) => {
@@ -599,7 +598,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Returns the real path of a folder behind symlinks.
+    /// Returns the real path of a folder reached through symlinks.
     fn real_folder(&self, path: &RepoPath) -> Option<RepoPath> {
         let real = self.place.root.join(path.to_os()).canonicalize().ok()?;
         let inside = real.strip_prefix(self.place.root).ok()?.as_os_str();

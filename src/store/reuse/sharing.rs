@@ -32,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const MOST_WRITTEN: usize = 1 << 20;
 /// The time in which passes are kept for others, once a run has ended.
 const LIMIT_TO_SHARE: Duration = Duration::from_secs(300);
-/// The variables of language and time that count besides those of the check.
+/// Variables of language and time that count in addition to those of the check.
 const ALWAYS: [&[u8]; 4] = [b"LANG", b"TZ", b"CI", b"SOURCE_DATE_EPOCH"];
 const LOCALE: &[u8] = b"LC_";
 
@@ -113,8 +113,8 @@ impl<'a> Sharing<'a> {
         self.cache.notes()
     }
 
-    /// Returns what a pass of a step rests on wherever it is; `None` for a step that is not shared, which is
-    /// noted where that has another reason than that nobody asks for it.
+    /// Returns what a pass of a step depends on wherever it runs; `None` for a step that is not
+    /// shared. The reason is noted unless sharing was not requested.
     pub(super) fn parts(&self, step: &Step, seen: &SeenInputs<'_>) -> Option<SharedParts> {
         if !step.shared {
             return None;
@@ -215,8 +215,8 @@ impl<'a> Sharing<'a> {
         state
     }
 
-    /// Returns the pass of another machine that stands for a step, once all that the step makes is there, and
-    /// whether any of it was written.
+    /// Returns a pass of another machine that replaces a run of the step, once its outputs exist,
+    /// and whether any of them was written.
     pub(super) fn find(
         &self,
         step: &Step,

@@ -15,7 +15,7 @@ use vplan_os::stat_cache::{Stamp, Stats, now};
 use vplan_plan::Step;
 use vplan_reuse::key::Tool;
 
-/// The most interpreters in a row that are followed; the system follows no more.
+/// Maximum length of a chain of interpreters; the system follows no more.
 const DEPTH: usize = 5;
 
 /// Returns the program that the step's command names, its interpreter, and so on; and those that its
@@ -108,8 +108,9 @@ fn named(
     Ok(())
 }
 
-fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, Unsteady> {
-    let failed = |e: std::io::Error| Unsteady::UnreadableProgram(path.to_owned(), e);
+fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
+    let shown = || visible_path(path);
+    let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
     // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;
     let name = real.clone().into_os_string().into_vec();

@@ -18,7 +18,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder, which must be there, and makes the two in it: for everybody whom the umask lets.
+    /// Opens an existing folder and makes the two in it, for everyone whom the umask permits.
     ///
     /// # Errors
     /// Errors of the system.

@@ -1,7 +1,7 @@
 //! A store that speaks the Remote Execution API: an action cache, and contents by their digests.
 //!
-//! A pass is the output of an action that nobody executes: its command names the key. Such a store may check
-//! that all that a result names is there, so the command, the action and the pass are sent before the result.
+//! A pass is the output of an action that is never executed: its command names the key. A store may
+//! check that all parts of a result exist, so command, action and pass are sent before the result.
 
 use super::kind::Kind;
 use super::limit::{CONNECT, LOOK_UP, time_of};
@@ -17,11 +17,11 @@ const NAME: &str = "vplan-pass";
 
 const GET_RESULT: &str = "/build.bazel.remote.execution.v2.ActionCache/GetActionResult";
 const UPDATE_RESULT: &str = "/build.bazel.remote.execution.v2.ActionCache/UpdateActionResult";
-/// The store, and how it is asked.
+/// A store and the connection to it.
 #[derive(Debug)]
 pub(super) struct Grpc(Connection);
 
-/// An action that stands for a key, in bytes.
+/// An encoded action that represents a key.
 struct KeyAction {
     command: Vec<u8>,
     action: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A store behind HTTP, with the addresses of bazel-remote: `/ac/KEY` holds passes, `/cas/DIGEST` contents.
+//! A store over HTTP, with bazel-remote's paths: `/ac/KEY` for passes, `/cas/DIGEST` for contents.
 
 use super::kind::Kind;
 use super::limit::{CONNECT, LOOK_UP, time_of};
@@ -9,7 +9,7 @@ use ureq::http::StatusCode;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, TlsConfig, parse_pem};
 use vplan_base::canon::Digest;
 
-/// The store, and how it is asked.
+/// A store's address, and the client for it.
 #[derive(Debug)]
 pub(super) struct Http {
     agent: Agent,
@@ -51,7 +51,7 @@ impl Http {
             let own = ClientCert::new_with_certs(&certificates(certificate)?, key);
             known = known.client_cert(Some(own));
         }
-        // A redirect may lead to another host, which nobody has named.
+        // A redirect may lead to another host, which the user has not named.
         let config = Agent::config_builder()
             .timeout_connect(Some(CONNECT))
             .max_redirects(0)

@@ -24,9 +24,9 @@ use vplan_os::process::program::message_of;
 use vplan_reuse::shared::{MOST, SharedPass};
 use vplan_reuse::signing::{Signer, Trust};
 
-/// The number of failures in a row after which a store is not asked any more.
+/// Number of failures in a row after which a store is no longer used.
 const MOST_FAILURES: u32 = 3;
-/// The most bytes of all that a step produces.
+/// Size limit of all outputs of a step, in bytes.
 pub(crate) const MOST_CONTENT: u64 = 1 << 30;
 
 /// Where passes are.
@@ -39,7 +39,7 @@ enum Backend {
     Grpc(grpc::Grpc),
 }
 
-/// A store of passes, and whom it is believed.
+/// A store of passes, and whose passes are trusted.
 #[derive(Debug)]
 pub struct SharedCache {
     backend: Backend,
@@ -79,7 +79,7 @@ pub enum Address {
 }
 
 impl SharedCache {
-    /// Opens a store. One behind a network is not asked yet.
+    /// Opens a store. One on a network gets no request yet.
     ///
     /// # Errors
     /// Errors of the system.
@@ -114,7 +114,7 @@ impl SharedCache {
         self.signer.is_some()
     }
 
-    /// Returns the pass of a key, if one is there and believed.
+    /// Returns the pass of a key, if it exists and is trusted.
     pub fn find(&self, key: &Digest, step: &str) -> Option<FoundPass> {
         let bytes = self.get(Kind::Pass, key, MOST)?;
         match SharedPass::decode(key, &bytes, &self.trust) {
@@ -134,7 +134,7 @@ impl SharedCache {
         (bytes.len() as u64 == size && Digest::of(&bytes) == *digest).then_some(bytes)
     }
 
-    /// Keeps a pass of this machine with what its step made. Each content is asked for when it is needed.
+    /// Keeps a pass of this machine with the outputs of the step, each read when it is needed.
     ///
     /// # Errors
     /// It could not be kept.
@@ -222,10 +222,10 @@ impl SharedCache {
     }
 }
 
-/// The most bytes that are shown of what a store says.
+/// Limit of bytes of a store's message that are shown.
 const MOST_SHOWN: usize = 4096;
 
-/// Returns what a store says of an error, which anybody may have written.
+/// Returns the message of a store's error, which anyone may have written.
 fn foreign(error: &io::Error) -> String {
     let text = message_of(error);
     let shown = text.get(..text.floor_char_boundary(MOST_SHOWN));
