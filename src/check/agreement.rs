@@ -14,11 +14,11 @@ use super::tool::Invocation;
 use vplan_base::inert::without_escapes;
 use vplan_base::word::{and_more, count, visible};
 
-/// The most failed tests that are named.
+/// Maximum number of failed tests that are named.
 const NAMED: usize = 3;
 /// The beginning of the detail of a pass whose output was not read at all.
 pub const BY_EXIT_CODE: &str = "passed by exit code alone";
-/// The most characters of a name or a message on the one line.
+/// Limit of characters of a name or a message on the one line.
 const SHOWN: usize = 120;
 
 /// A sign of failure in a reading.
@@ -60,7 +60,7 @@ pub(super) fn judge(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcom
                     let text = format!("{code}, although {said} would be within the limits");
                     failed(Cause::ExitCode, text)
                 }
-                // Linters may be told to fail for warnings, and for nothing else.
+                // Linters may be configured to fail for warnings, and for nothing else.
                 (Some(reading), None) if terms.kind == Kind::Lint && reading.warnings > 0 => {
                     let warnings = count(reading.warnings, "warning");
                     let first = first(reading, Level::Warning);
@@ -110,8 +110,8 @@ pub fn nothing(run: &Invocation, kind: Kind, evidence: &Evidence) -> Option<Read
     })
 }
 
-/// Whether it wrote nothing; what a package manager says before a script is no word of the tool
-/// that the script runs.
+/// Whether it wrote nothing. What a package manager prints before a script does not count as output
+/// of the tool that the script runs.
 fn is_silent(evidence: &Evidence) -> bool {
     let mut streams = [&evidence.stdout, &evidence.stderr].into_iter();
     streams.all(|stream| stream.is_blank() || is_announcement(stream))
@@ -234,7 +234,7 @@ fn missing(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Option<String> 
     }
 }
 
-/// The first lines of an output of which none was read: what a pattern has to be held against.
+/// The first lines of an unread output, for the author of a pattern.
 fn beginning(evidence: &Evidence) -> String {
     let streams = [&evidence.stdout, &evidence.stderr].map(|stream| stream.head.as_bytes());
     let lines = streams
@@ -245,7 +245,7 @@ fn beginning(evidence: &Evidence) -> String {
     format!("; it begins `{}`", first.join("`, `"))
 }
 
-/// A pass, with what is to be said of it.
+/// A pass, with its detail.
 fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     let tests = terms.kind == Kind::Test;
     let unread = |detail| Outcome::new(Status::Passed, Cause::OutputUnread, detail);
@@ -253,8 +253,7 @@ fn pass(terms: &Terms<'_>, evidence: &Evidence, exit: i32) -> Outcome {
     let Some(reading) = evidence.reading.as_deref() else {
         return match (is_silent(evidence), tests) {
             (true, true) => by_exit("it wrote nothing that shows that tests ran".to_owned()),
-            // There is no output that could have been read, and none is what compilers say when all
-            // is well.
+            // No output could have been read; compilers print nothing when all is well.
             (true, false) if exit == 0 => Outcome::PASSED,
             (true, false) => by_exit(format!("exit code {exit}, and it wrote nothing")),
             (false, _) => {
@@ -308,7 +307,7 @@ fn unread_part(reading: &Reading) -> Option<String> {
     Some(format!("not all of its output was read: {first}{more}"))
 }
 
-/// The thresholds that a reading would have been held against.
+/// The thresholds that a reading would have been compared with.
 fn unchecked(terms: &Terms<'_>) -> String {
     let output = &terms.output;
     match (output.max_errors > 0, output.max_warnings.is_some()) {

@@ -1,13 +1,13 @@
-//! KnownFindings findings: the fingerprints of findings and failing tests, and whether a check failed for
-//! nothing but what is known.
+//! Known findings: the fingerprints of findings and failing tests, and whether a check failed only
+//! for known ones.
 //!
 //! A fingerprint is made of content: the check, the file, the rule, the message and the text of the
-//! line. It survives lines that are added above, and not a change of the line itself. Equal
-//! findings are told apart by their number, so one more than is known is a new one.
+//! line. It survives lines that are added above, but not a change of the line itself. Equal
+//! findings are distinguished by their number, so one more than is known is a new one.
 //!
-//! INVARIANT (known): a check is excused only where its findings are all there are (nothing was
-//! left out, cut off or left unread, its tool goes on behind what it finds), its exit code is the
-//! one that its tool has for findings, and each finding that counts is known.
+//! INVARIANT (known): a check is excused only if its findings are complete (nothing was omitted,
+//! cut off or left unread, and its tool continues after a finding), its exit code is the one that
+//! its tool has for findings, and each finding that counts is known.
 
 mod rules;
 
@@ -38,9 +38,9 @@ pub struct Line {
     pub text: Vec<u8>,
 }
 
-/// Returns what the findings of a reading are, with their fingerprints, then of its failed tests, in their order.
-/// `argv`: the command; `line` reads the line that a finding is on. None of them has one where
-/// the format, the command or the output does not show that all was looked at.
+/// Returns the findings of a reading with their fingerprints, then its failed tests, in order.
+/// `argv`: the command; `line` reads the line of a finding. No fingerprint is given unless the
+/// format, the command and the output show that everything was examined.
 pub fn fingerprints(
     check: &str,
     argv: &[&str],

@@ -78,7 +78,7 @@ impl SandboxLevel {
         }
     }
 
-    /// Returns the networks that a step may use under it where nothing is said about them.
+    /// Returns the networks that a step may use under it by default.
     pub const fn usual_network(self) -> NetworkUse {
         match self {
             SandboxLevel::Sealed => NetworkUse::Off,
@@ -180,7 +180,7 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Whether nothing is asked for.
+    /// Whether nothing is requested.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }

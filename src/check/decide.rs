@@ -6,7 +6,7 @@ use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
 use super::{Kind, agreement};
 use vplan_base::word::{has_word, visible};
 
-/// Spawn errors that a person mends by installing or creating something: exit 5.
+/// Spawn errors that a person fixes by installing or creating something: exit 5.
 const SETUP_CODES: &str = "ENOENT ENOTDIR EACCES ENOEXEC ELOOP PROGRAM_NOT_FOUND \
     PROGRAM_IN_REPOSITORY NO_SUCH_DIRECTORY DIRECTORY_OUTSIDE";
 
@@ -17,9 +17,9 @@ const MACHINE_CODES: &str = "EAGAIN EIO EMFILE ENFILE ENOMEM ENOSPC";
 /// changed what it must not, skipped itself, a false assertion; then what exit code and output say
 /// together (`agreement`).
 ///
-/// A try that took longer than its limit is out of time even when it ended before anybody stopped
-/// it: the same durations must give the same outcome however late the clock was read. One that took
-/// exactly its limit is within it.
+/// A try that took longer than its limit is out of time even if it ended before it was stopped: the
+/// same durations must give the same outcome however late the clock was read. One that took exactly
+/// its limit is within it.
 pub fn judge(terms: &Terms<'_>, evidence: &Evidence) -> Outcome {
     if let Some(earlier) = &evidence.earlier {
         let run = visible(&earlier.run_id);

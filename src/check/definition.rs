@@ -5,7 +5,7 @@ use super::pattern::{LineHole, LineParts, Pattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most lines of a format.
+/// Maximum number of lines of a format.
 pub const LINES: usize = 32;
 
 /// The way in which a format reads lines.
@@ -68,7 +68,7 @@ vplan_base::vocabulary! {
 }
 
 impl LineMeaning {
-    /// The holes that its pattern may have, besides `{}`.
+    /// The placeholders that its pattern may have, in addition to `{}`.
     pub fn holes(self) -> &'static [LineHole] {
         use LineHole::{Code, Column, Count, File, Line, Message, Name, Severity};
         match self {

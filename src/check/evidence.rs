@@ -1,5 +1,5 @@
 //! The evidence of one attempt of a step: bounded, plain data, gathered by the shell (`effect`) and
-//! evaluated by pure rooms.
+//! evaluated by pure crates.
 
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::Digest;
@@ -149,9 +149,9 @@ impl std::fmt::Debug for Captured {
 #[serde(deny_unknown_fields)]
 pub struct SpawnError {
     /// The system's name for it, such as `ENOENT`, or vplan's own: `PROGRAM_NOT_FOUND`,
-    /// `PROGRAM_IN_REPOSITORY` (only an entry of PATH that was left out has it),
+    /// `PROGRAM_IN_REPOSITORY` (only an omitted entry of PATH has it),
     /// `NO_SUCH_DIRECTORY`, `DIRECTORY_OUTSIDE`.
     pub code: String,
-    /// One line for people, with the way out.
+    /// One line for people, with the next step.
     pub message: String,
 }

@@ -7,8 +7,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use vplan_base::unit::show_size;
 use vplan_base::word::{quote_string, visible};
 
-/// The most bytes of a file that an assertion about its content looks at: 64 MiB. What a larger
-/// file holds behind them is not known, and an assertion that would have to know it does not hold.
+/// Limit of bytes of a file that an assertion about its content examines: 64 MiB. The rest of a
+/// larger file is unknown, and an assertion that depends on it does not hold.
 pub const CONTENT_CAP: u64 = 64 << 20;
 
 /// The state of a path, gathered once for all assertions of a check.
@@ -212,7 +212,7 @@ fn undecided() -> String {
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> bool {
-    // The engine behind a literal pattern searches in linear time, which `windows` does not.
+    // The regex engine searches for a literal in linear time, which `windows` does not.
     needle.is_empty()
         || std::str::from_utf8(needle).is_ok_and(|text| {
             RegexBuilder::new(&regex::escape(text))

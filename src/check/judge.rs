@@ -20,11 +20,11 @@ use vplan_base::word::{Word, visible};
 /// The protocol, for authors of a judge: what `vplan help judge` prints.
 pub const PROTOCOL: &str = include_str!("judge.md");
 
-/// The most bytes of an answer: what is kept in memory of a step's output.
+/// Size limit of an answer in bytes: as much of a step's output as is kept in memory.
 pub const MAX_ANSWER: usize = 64 << 10;
-/// The most bytes of all files that accompany a question.
+/// Limit of the total size of all files that accompany a question, in bytes.
 pub const MAX_CONTEXT: u64 = 8 << 20;
-/// The most files that accompany a question.
+/// Maximum number of files that accompany a question.
 pub const MAX_FILES: usize = 1000;
 
 /// The explanation of the contents for a judge, in the question itself, because models read it.
@@ -60,7 +60,7 @@ pub struct Question<'a> {
     version: u32,
 }
 
-/// The exact bytes that are asked, and their identity: the digest of the same object without
+/// The exact bytes of a question, and their identity: the digest of the same object without
 /// `digest`.
 pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String, Digest) {
     let mut asked = Question {

@@ -1,5 +1,5 @@
-//! What a try of a step was seen to do: the files that it read, looked for, listed and wrote, and
-//! what it connected to, with the programs that did it.
+//! The recorded effects of a try: the files that it read, looked up, listed and wrote, and its
+//! connections, with the programs responsible.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -8,12 +8,12 @@ use std::io::{self, Write};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 
-/// Everything that a try was seen to do.
+/// All recorded effects of a try.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The files and folders, by place.
     pub files: BTreeMap<Place, Uses>,
-    /// Why not everything was seen; empty when everything was.
+    /// Why the record may be incomplete; empty if it is complete.
     pub gaps: BTreeSet<Gap>,
     /// The sockets to which it connected, or tried to, with the programs that did.
     pub peers: BTreeMap<Peer, BTreeSet<Word>>,
@@ -46,10 +46,10 @@ pub struct Uses {
     /// It is a folder whose entries were listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub listed: bool,
-    /// It was looked for, and was there; its content was not asked for by that.
+    /// It was looked up, and existed; this alone does not read its content.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub found: bool,
-    /// It was looked for, and was not there.
+    /// It was looked up, and did not exist.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
     /// The programs that did it, by the names of their files; at most [`PROGRAMS`]. Of a file that was
@@ -90,7 +90,7 @@ impl Uses {
     }
 }
 
-/// The most programs that are kept of one file.
+/// Maximum number of programs that are kept per file.
 pub const PROGRAMS: usize = 8;
 
 /// What a program connected to.
@@ -105,7 +105,7 @@ pub enum Peer {
     Address(String),
 }
 
-/// Why something may not have been seen.
+/// Why an effect may be missing from the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Gap {
@@ -124,7 +124,7 @@ pub enum Gap {
     OtherRoot(Word),
     /// More was done than is kept.
     TooMuch,
-    /// What was seen was lost: the supervisor ended, or the record of it is damaged.
+    /// Recorded effects were lost: the supervisor ended, or their file is damaged.
     Lost,
 }
 
@@ -168,7 +168,7 @@ impl Observed {
         })
     }
 
-    /// Adds what another try of the same step was seen to do.
+    /// Adds the effects of another try of the same step.
     pub fn add(&mut self, other: Self) {
         for (place, uses) in other.files {
             self.files.entry(place).or_default().add(uses);

@@ -169,19 +169,19 @@ pub struct Terms<'a> {
     pub skip_exit: &'a [i32],
 }
 
-/// The terms of a contract for a step's output. Only `compile`, `test` and `lint` are asked.
+/// The terms of a contract for a step's output, for `compile`, `test` and `lint` only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output<'a> {
     /// `format`, unless it is `auto`: what it says must be found.
     pub format: Option<&'a str>,
     /// Whether the contract defines that format.
     pub is_defined: bool,
-    /// The most errors that are allowed (`max-errors`).
+    /// Limit of errors (`max-errors`).
     pub max_errors: u64,
-    /// The most warnings that are allowed (`max-warnings`); any number without.
+    /// Limit of warnings (`max-warnings`); `None`: any number.
     pub max_warnings: Option<u64>,
-    /// The least number of tests that must have run (`min-tests`), where that is written; otherwise
-    /// one, where tests are found at all.
+    /// Minimum number of tests that must have run (`min-tests`), if set; otherwise one if the
+    /// output has a count of tests.
     pub min_tests: Option<u64>,
     /// The glob of `report`: what it selects must have been written.
     pub report: Option<&'a str>,

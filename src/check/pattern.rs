@@ -1,5 +1,5 @@
-//! Patterns of lines, of which a `format` of a contract is made: the production PATTERN of
-//! src/lang/grammar.md, "Grammar".
+//! Line patterns of a contract's `format`: the production PATTERN of src/lang/grammar.md,
+//! "Grammar".
 
 use nom::branch::alt;
 use nom::bytes::complete::{take_while, take_while1};
@@ -85,16 +85,16 @@ impl JsonSchema for Pattern {
     }
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternFault {
-    /// A word in braces that no hole has.
+    /// An unknown placeholder name in braces.
     #[error("no hole of a format is called `{{{0}}}`")]
     Unknown(String),
-    /// A hole that is there twice.
+    /// A repeated placeholder.
     #[error("`{0}` stands in the pattern twice")]
     Twice(LineHole),
-    /// Two holes without anything between them.
+    /// Two placeholders without anything between them.
     #[error("`{0}` and `{1}` touch")]
     Touch(LineHole, LineHole),
     /// Nothing but blanks.
@@ -119,7 +119,7 @@ fn hole(input: &str) -> Parsed<'_, LineHole> {
     map_res(braced, known).parse(input)
 }
 
-/// `BLANKS | characters | '{'`, the last where no hole begins.
+/// `BLANKS | characters | '{'`, the last where no placeholder begins.
 fn text(input: &str) -> Parsed<'_, &str> {
     let blanks = value(" ", take_while1(is_blank));
     let characters = take_while1(|c| !is_blank(c) && c != '{');
@@ -183,18 +183,18 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether it has a hole.
+    /// Whether it has a placeholder.
     pub fn has(&self, hole: LineHole) -> bool {
         self.parts.contains(&Part::Hole(hole))
     }
 
-    /// Whether it has text besides blanks.
+    /// Whether it has text other than blanks.
     pub fn has_text(&self) -> bool {
         let is_text = |part: &Part| matches!(part, Part::Text(text) if !text.trim().is_empty());
         self.parts.iter().any(is_text)
     }
 
-    /// Its holes, in their order.
+    /// Its placeholders, in their order.
     pub fn holes(&self) -> impl Iterator<Item = LineHole> {
         self.parts.iter().filter_map(|part| match part {
             Part::Hole(hole) => Some(*hole),
@@ -202,9 +202,9 @@ impl Pattern {
         })
     }
 
-    /// The values of its holes in a line, if it is the line's pattern. A hole ends where the text
-    /// behind it comes first, and the last text ends the line: each byte is looked at once. The line
-    /// is as [`single_blanks`] has it.
+    /// The values of its placeholders in a line, if the line matches. A placeholder ends where the
+    /// text after it first occurs, and the last text ends the line: each byte is examined once. The
+    /// line is as [`single_blanks`] has it.
     pub fn read<'l>(&self, line: &'l str) -> Option<LineParts<'l>> {
         let mut found = LineParts::default();
         let mut rest = line;
@@ -246,12 +246,12 @@ impl From<Pattern> for String {
     }
 }
 
-/// The values of the holes of a pattern in a line.
+/// The values of the placeholders of a pattern in a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineParts<'l>(Vec<(LineHole, &'l str)>);
 
 impl<'l> LineParts<'l> {
-    /// The text of a hole.
+    /// The text of a placeholder.
     pub fn text(&self, hole: LineHole) -> Option<&'l str> {
         self.0
             .iter()
@@ -259,7 +259,7 @@ impl<'l> LineParts<'l> {
             .map(|(_, text)| *text)
     }
 
-    /// The number in a hole.
+    /// The number in a placeholder.
     pub fn number(&self, hole: LineHole) -> Option<u64> {
         let digits = self.text(hole)?;
         Some(digits.parse().unwrap_or(u64::MAX))

@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::{Digest, is_default};
 
-/// The most findings of each severity that are kept with their text: as many as a baseline of a
-/// tool that was never heeded has.
+/// Maximum number of findings of each severity that are kept with their text: as many as a baseline
+/// of a long-ignored tool has.
 pub const FINDINGS_KEPT: usize = 3_000;
-/// The most failed tests that are kept with their message.
+/// Maximum number of failed tests that are kept with their message.
 pub const FAILED_KEPT: usize = 500;
-/// The most lines that are kept of what speaks against a pass.
+/// Maximum number of problems that are kept.
 pub const PROBLEMS_KEPT: usize = 20;
-/// The most bytes that are kept of a message, a name or a path.
+/// Limit of bytes that are kept of a message, a name or a path.
 pub const TEXT_KEPT: usize = 2048;
 
 /// The meaning of a recognised output.
@@ -198,7 +198,7 @@ impl Finding {
 }
 
 impl FailedTest {
-    /// One of which only the name is known.
+    /// A failed test with a known name only.
     pub(crate) fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

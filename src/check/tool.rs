@@ -48,7 +48,7 @@ impl Invocation {
         &self.formats
     }
 
-    /// The program that does the work, behind everything that only starts it; without its folder.
+    /// The program that does the work, after everything that only starts it; without its folder.
     pub fn program(&self) -> &str {
         self.layers.last().map_or("", |layer| &layer.program)
     }
@@ -63,7 +63,7 @@ impl Invocation {
         self.layers.last().is_some_and(|layer| layer.tool == tool)
     }
 
-    /// The words behind the program that does the work.
+    /// The arguments of the program that does the work.
     pub fn arguments(&self) -> &[String] {
         self.layers.last().map_or(&[], |layer| &layer.arguments)
     }
@@ -73,7 +73,7 @@ impl Invocation {
         self.words.iter().map(String::as_str)
     }
 
-    /// Whether one of these words is behind the program that does the work.
+    /// Whether one of these words is an argument of the program that does the work.
     pub fn has(&self, words: &[&str]) -> bool {
         self.arguments().iter().any(|word| words.contains(&&**word))
     }
@@ -222,7 +222,7 @@ fn formats_of(layer: &Layer) -> Vec<&'static str> {
     found
 }
 
-/// The most layers of a command.
+/// Maximum number of layers of a command.
 const DEEPEST: usize = 8;
 
 /// Returns the layers of an argument vector that starts in this directory, if it is known.
@@ -595,7 +595,7 @@ mod tests {
         }
     }
 
-    /// Every tool is the same behind every launcher.
+    /// Every tool is the same after every launcher.
     #[test]
     fn tools_behind_launchers() {
         let tools = [

@@ -91,7 +91,7 @@ pub fn wrong(text: &str) -> Option<WrongVerb> {
     })
 }
 
-/// How much a verb demands besides the exit code; none of one that takes no command.
+/// How much a verb demands in addition to the exit code; `None` for one that takes no command.
 fn demand(verb: Kind) -> Option<u8> {
     match verb {
         Kind::Run => Some(0),

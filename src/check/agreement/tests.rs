@@ -442,7 +442,7 @@ fn what_people_read() {
             of_tests(3, 0, &[]),
             "exit code 1, but its output shows no failure: 3 tests passed",
         ),
-        // That none ran is no good news.
+        // That none ran is not a pass.
         (
             Kind::Lint,
             1,
@@ -515,7 +515,7 @@ fn what_people_read_of_every_combination() {
             min_tests: number("tests="),
             ..Output::default()
         };
-        // Which codes are accepted is said by `wrong_exit`, and tested there.
+        // `wrong_exit` reports which codes are accepted, and is tested there.
         let got = judged(*kind, output, exit, said, false).detail;
         assert_eq!(got.as_deref(), Some(want), "{row}");
     }

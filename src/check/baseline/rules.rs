@@ -21,7 +21,7 @@ pub(super) struct Rule {
     pub counts_warnings: bool,
     /// The words by which it goes on after a failure.
     goes_on: GoesOn,
-    /// Whether tests that it left out after a failure are counted as skipped.
+    /// Whether tests that it did not run after a failure are counted as skipped.
     pub skips_behind_failure: bool,
     /// Whether a finding keeps it from finding others.
     pub hides_finding: fn(&Finding) -> bool,
@@ -181,7 +181,7 @@ impl Rule {
     /// finds.
     ///
     /// # Errors
-    /// The reason why others may be hidden behind what is found.
+    /// The reason why a finding may hide others.
     pub(super) fn is_whole(&self, format: &str, argv: &[&str]) -> Result<(), &'static str> {
         let format = ALL.iter().find(|known| known.id == format);
         // A shell's text is the tool alone only as one plain command: even `true` after it decides
@@ -229,7 +229,7 @@ impl Rule {
     }
 }
 
-/// The exit code of pylint: a bit for each category of which it has a message.
+/// The exit code of pylint: a bit for each category that has a message.
 fn pylint(reading: &Reading) -> i32 {
     let bit = |finding: &Finding| match finding.code.as_deref().and_then(|c| c.chars().next()) {
         Some('E') => 2,

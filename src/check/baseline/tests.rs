@@ -52,7 +52,7 @@ fn terms(kind: Kind) -> Terms<'static> {
     }
 }
 
-/// The outcome of a try with this reading, of a check `c` of which the other one is known.
+/// The outcome of a try with reading `now`, of a check `c` with the known findings of `known`.
 fn judged(
     known: &Reading,
     now: &Reading,
@@ -116,7 +116,7 @@ fn a_fingerprint_is_of_content() {
     ] {
         assert_ne!(base, one("c", &other, &[3]), "{other:?}");
     }
-    // Equal ones are told apart by their number.
+    // Equal ones are distinguished by their number.
     let twice = prints("c", ESLINT, &lint(&[at(3), at(9)]), &[3, 9]);
     assert_eq!(twice[0].as_ref(), Some(&base));
     assert_ne!(twice[1].as_ref(), Some(&base));

@@ -1,5 +1,5 @@
-//! Finds lines that report a failure and are beside the output of the tools that are recognised:
-//! where a command may start several tools, another one wrote them.
+//! Finds lines that report a failure outside the output of recognised tools: if a command may start
+//! several tools, another one wrote them.
 
 use super::reader::{Extent, Format, starts};
 use crate::agreement::short;
@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use std::sync::{Arc, LazyLock};
 use vplan_base::word::has_word;
 
-/// The longest line that is looked at, in bytes.
+/// Size limit of a line that is examined, in bytes.
 const LONGEST: usize = 400;
 
 /// The words that say that something failed.
@@ -15,7 +15,7 @@ const FAILING: &str = "abort aborted aborting broken crash crashed ko error erro
     exception fail failed failing fails failure failures fatal nok panic panicked segfault \
     traceback";
 
-/// The words that do, behind a number.
+/// The words that do after a number.
 const COUNTED: &str = "finding findings issue issues mismatch mismatches offense offenses \
     problem problems violation violations";
 
@@ -47,8 +47,8 @@ pub(crate) fn may_report(output: &[u8]) -> bool {
         .is_some_and(|perhaps| perhaps.is_match(output))
 }
 
-/// Whether a line reports a failure, by its words: one of them begins or ends it, has a colon
-/// behind it, is in capitals, or has a number beside it. `0 errors` and warnings are none.
+/// Whether a line reports a failure, by its words: one of them begins or ends it, is followed by a
+/// colon, is in capitals, or is next to a number. `0 errors` and warnings do not count.
 pub(crate) fn reports_failure(line: &str) -> bool {
     if line.len() > LONGEST || !may_report(line.as_bytes()) {
         return false;
@@ -125,7 +125,7 @@ pub struct Beside {
     first: Option<Arc<str>>,
 }
 
-/// The lines that are beside the output of one format.
+/// The lines outside the output of one format.
 struct Place {
     format: &'static Format,
     begun: bool,
@@ -185,7 +185,7 @@ impl Beside {
         }
     }
 
-    /// The first line that is beside the output of all these formats, by their ids.
+    /// The first line outside the output of all these formats, by their ids.
     pub fn found(&self, recognised: &[&str]) -> Option<&str> {
         let places = || {
             self.formats

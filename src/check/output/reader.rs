@@ -142,7 +142,7 @@ impl std::ops::Deref for Expected {
     }
 }
 
-/// The extent of a tool's output beside another's. Lines have no leading blanks.
+/// The extent of a tool's output within that of several. Lines have no leading blanks.
 #[derive(Clone, Copy)]
 pub enum Extent {
     /// One document, with anything before and after it.
@@ -222,7 +222,7 @@ pub trait Reader: Send {
         Claim::None
     }
 
-    /// The output is over. `None` when it is not this format: nothing in it that only this format
-    /// has. A document that can be told but not be read (torn XML) is a reading with a problem.
+    /// The output is over. `None` if nothing in it is specific to this format. A document that is
+    /// recognised but cannot be read (torn XML) is a reading with a problem.
     fn finish(self: Box<Self>) -> Option<Reading>;
 }

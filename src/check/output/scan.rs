@@ -1,10 +1,10 @@
 //! Scans output while it comes: lines for all readers, one reading of what they make of them.
 //!
 //! The lines of a document are read by documents only. Where a tool runs several others and puts
-//! their names in front of their lines (`web:test: 1 failed`), each is read as a lane of its own, by
-//! lines only: documents, of which each lane would hold as much as a whole output may, have no names
-//! in front. A command that is not known may start any tool: what is beside the output of those
-//! that are recognised is looked through for failures (`beside`).
+//! their names in front of their lines (`web:test: 1 failed`), each is read as a separate lane, by
+//! line formats only: documents have no names in front, and each lane would hold a whole output.
+//! An unknown command may start any tool: lines outside the output of recognised tools are searched
+//! for failures.
 
 use super::beside::{Beside, may_report, reports_failure};
 use super::reader::{Claim, Expected, Format, PerStream, Reader, Stream, after};
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 /// Reads output while it comes, by several formats at once.
 pub struct Scan {
-    /// The formats that are no documents.
+    /// The formats that are not documents.
     of_lines: Vec<&'static Format>,
     plain: Readers,
     /// The reader of the format that the contract defines, which is the only one then.
@@ -30,9 +30,9 @@ pub struct Scan {
     guess: Option<Echoed>,
     /// The first line in no lane that reports a failure.
     bare: Option<String>,
-    /// Whether there were more lanes than are told apart.
+    /// Whether there were more than [`LANES`] lanes.
     is_full: bool,
-    /// Whether a line was longer than is looked at.
+    /// Whether a line was longer than [`LINE_MOST`].
     is_cut: bool,
     partial: PerStream<Partial>,
 }
@@ -132,17 +132,17 @@ impl Readers {
     }
 }
 
-/// The most of standard error that is held back, in bytes.
+/// Limit of standard error that is held back, in bytes.
 const HELD: usize = 1 << 20;
 
-/// A line that has begun, as much of it as is looked at.
+/// A line that has begun, up to [`LINE_MOST`] bytes of it.
 #[derive(Default)]
 struct Partial(Vec<u8>);
 
-/// The most of a line that is read, in bytes; documents may be one line.
+/// Limit of a line that is read, in bytes; documents may be one line.
 pub const LINE_MOST: usize = 64 << 20;
 
-/// The most memory that a stream keeps between two lines, in bytes.
+/// Limit of memory that a stream keeps between two lines, in bytes.
 const LINE_KEPT: usize = 64 << 10;
 
 impl Scan {
@@ -313,7 +313,7 @@ struct Echoed {
     looked_at: usize,
 }
 
-/// The most lines that are examined as commands.
+/// Maximum number of lines that are examined as commands.
 const ECHOED: usize = 200;
 
 impl Echoed {
@@ -334,7 +334,7 @@ impl Echoed {
     }
 }
 
-/// The most lanes that are told apart.
+/// Maximum number of separate lanes.
 const LANES: usize = 64;
 
 /// The longest name of a lane, in bytes.
@@ -356,7 +356,7 @@ fn lane(line: &str) -> Option<(&str, &str)> {
     }
     let start = bytes.get(..LANE_NAME).unwrap_or(bytes);
     let end = start.iter().position(is_other)?;
-    // Behind the name of a package, that of its script.
+    // The name of a package may be followed by that of its script.
     let end = match bytes.get(end..)? {
         [b' ', script @ ..] if script.first().is_some_and(u8::is_ascii_lowercase) => {
             end + 1 + script.iter().position(is_other)?

@@ -4,7 +4,7 @@
 use super::layer::base_name;
 use super::table::{Call, Class, Row, fits, of};
 
-/// The most launchers in front of a program.
+/// Maximum number of launchers in front of a program.
 const DEEPEST: usize = 12;
 
 /// A command without its launchers.

@@ -63,13 +63,13 @@ pub struct Layer {
     pub role: Role,
     /// The program's name without its folder.
     pub program: String,
-    /// The words behind it.
+    /// The words after it.
     pub arguments: Vec<String>,
     /// The requested scripts, goals, programs or modules.
     pub asked: Vec<String>,
     /// The directory of the file that declares them, if that is certain.
     pub dir: Option<RepoPath>,
-    /// Whether a name that is no script may still work (`yarn eslint` starts a program).
+    /// Whether a name that is not a script may still work (`yarn eslint` starts a program).
     pub lenient: bool,
     /// Whether a script's body is known only from the runner's output.
     pub echoed: bool,
@@ -108,7 +108,7 @@ pub(crate) fn unversioned(rest: Words<'_>) -> Vec<String> {
     words
 }
 
-/// The layer of a launcher, and the command behind its options.
+/// The layer of a launcher, and the command after its options.
 pub fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
     let (rest, _) = skip_options(rest, valued);
     let words = unversioned(rest);

@@ -163,8 +163,8 @@ impl TaskVerb {
 #[derive(Clone, Debug)]
 pub struct Action {
     pub(super) names: Vec<&'static str>,
-    /// The command with holes for inputs: `{args}`, `{path=.}` with a default, `{config: --config _}`
-    /// with a text that holds where the input is set, `_` being its value.
+    /// The command with placeholders for inputs: `{args}`, `{path=.}` with a default,
+    /// `{config: --config _}` with a text that applies if the input is set, `_` being its value.
     pub command: Option<&'static str>,
     /// The reason why it runs no command; empty where it prepares, publishes or reports.
     pub reason: &'static str,
@@ -212,7 +212,7 @@ pub struct Language {
     pub manifests: Vec<&'static str>,
     /// The commands that test it by convention, in order; empty if there is none.
     pub gap: Vec<&'static str>,
-    /// The globs of files of which one must exist for that.
+    /// The globs of files; at least one file must exist for that.
     pub tests: Vec<&'static str>,
 }
 

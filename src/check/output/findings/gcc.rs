@@ -100,8 +100,8 @@ impl Gcc {
         true
     }
 
-    /// `gcc: error: …`, `cc1: fatal error: …`: of no place. That the linker failed is no finding of
-    /// its own.
+    /// `gcc: error: …`, `cc1: fatal error: …`: without a place. A failure of the linker is not a
+    /// separate finding.
     fn driver(&mut self, line: &str, colon: usize) -> bool {
         let Some((who, text)) = line.split_at_checked(colon) else {
             return false;
@@ -161,7 +161,7 @@ fn graded(text: &str) -> Option<(Option<Level>, &str)> {
         .find_map(|(word, level)| Some((*level, text.strip_prefix(word)?)))
 }
 
-/// The option behind a message in brackets: `-Wformat=` of `[-Wformat=]`, `[-Werror=format=]`,
+/// The option after a message in brackets: `-Wformat=` of `[-Wformat=]`, `[-Werror=format=]`,
 /// `[-Werror,-Wformat=]`; the check of clang-tidy.
 fn with_code(mut found: Finding) -> Finding {
     let text = &found.message;

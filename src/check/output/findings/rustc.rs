@@ -30,7 +30,7 @@ pub struct Diagnostics {
     failed: bool,
 }
 
-/// A header, and what is looked for below it.
+/// A header, and the state of reading the lines below it.
 struct Open {
     finding: Finding,
     part: Part,
@@ -44,7 +44,7 @@ enum Part {
     Child,
     /// The line of source that sets the level of a lint.
     LintLevel,
-    /// Behind an empty line: only cargo's causes may come.
+    /// After an empty line: only cargo's causes may come.
     Over,
     /// The next line is cargo's cause.
     Cause,
@@ -291,7 +291,7 @@ fn is_error_code(code: &str) -> bool {
     matches!(code.as_bytes(), [b'E', digits @ ..] if digits.len() == 4 && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// The lint behind `= note:` or `= help:`.
+/// The lint after `= note:` or `= help:`.
 fn lint(note: &str) -> Option<String> {
     if let Some(note) = note.strip_prefix("note: ") {
         let note = note

@@ -1,8 +1,8 @@
 //! Reads the JSON of rustc and cargo (`--message-format=json`, `--error-format=json`), one message
 //! per line.
 //!
-//! Cargo writes its own words as text to standard error all the same, and with
-//! `json-render-diagnostics` those of rustc too, so text is read beside it.
+//! Cargo still writes its own messages as text to standard error, and with
+//! `json-render-diagnostics` those of rustc too, so text is read in addition.
 
 use crate::output::findings::rustc::Diagnostics;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
@@ -145,7 +145,7 @@ impl Messages {
     }
 }
 
-/// Whether a line that is no message began as one of the compiler's.
+/// Whether a line that is not a message began as one of the compiler's.
 fn is_torn(line: &str) -> bool {
     line.starts_with("{\"reason\":\"compiler-") || line.starts_with("{\"reason\":\"build-")
 }

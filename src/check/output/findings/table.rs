@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub(crate) struct TableFinding {
     /// The finding, an error unless it is a warning.
     pub finding: Finding,
-    /// Whether it is a note, which is no finding.
+    /// Whether it is a note, which is not a finding.
     pub is_note: bool,
     /// Whether the form's `mark` is there.
     pub marked: bool,
@@ -34,7 +34,7 @@ struct Compiled {
 /// One form.
 struct Row {
     /// A line of this form has one of these words; without any, a colon before a digit. Most lines
-    /// of other outputs have not, which is seen at once.
+    /// of other outputs do not, so they are rejected at once.
     has: &'static [&'static str],
     pattern: &'static str,
 }
@@ -106,7 +106,7 @@ forms! {
             r"(?:Error|(?<warning>Warning)) - ",
             r"(?<message>.*?)(?: \((?<code>[A-Za-z0-9@/_.-]+)\))?$"
         );
-    /// gcc, clang, and linkers that know the line of source, perhaps behind the object.
+    /// gcc, clang, and linkers that know the line of source, perhaps after the object.
     GCC:
         [] concat!(
             r"^(?:[^: ]*\.o:)?", place!(""),
@@ -160,7 +160,7 @@ forms! {
             r"(?:error|(?<warning>warning)|(?<note>note)): ",
             r"(?<message>.*?)\s*(?:  \[(?<code>[a-z0-9-]+)\])?$"
         );
-    /// pylint, with the name of the rule behind the message.
+    /// pylint, with the name of the rule after the message.
     PYLINT:
         [] concat!(
             plain_file!(""), r"(?<line>[0-9]+):(?:(?<column>[0-9]+):)?\s*",

@@ -56,7 +56,7 @@ impl Tsc {
         }
     }
 
-    /// `Found 2 errors in 2 files.`, in watch mode behind the time and with a full stop.
+    /// `Found 2 errors in 2 files.`, in watch mode after the time and with a full stop.
     fn summary(&mut self, line: &str) {
         let text = line
             .strip_prefix("Found ")

@@ -14,7 +14,7 @@ pub struct Blocks {
     before: Vec<Block>,
 }
 
-/// Maximum number of summaries kept apart.
+/// Maximum number of separate summaries.
 const SUMMARIES: usize = 100;
 
 #[derive(Clone, Copy, Default)]
@@ -24,7 +24,7 @@ pub struct Block {
     announced: u64,
     /// `None` without a line for them.
     pub files: Option<Files>,
-    /// The number of errors besides.
+    /// The number of additional errors.
     pub errors: u64,
 }
 

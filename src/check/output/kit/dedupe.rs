@@ -4,7 +4,7 @@ use crate::reading::Finding;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most things that are told apart; a thing that comes after them is new each time.
+/// Maximum number of distinct things; every later one counts as new.
 const REMEMBERED: usize = 1 << 18;
 
 /// Things met so far, by a hash of 64 bits.

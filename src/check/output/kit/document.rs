@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 /// The longest document that is read, in bytes.
 pub const MOST: usize = 64 << 20;
-/// After so many bytes it must be plain that this is the document that was looked for.
+/// Limit of bytes after which the document must have been recognised.
 const PROBE: usize = 64 << 10;
 
 /// A kind of document, which is read as a whole.
@@ -80,7 +80,7 @@ impl<K: DocumentKind> Reader for DocumentReader<K> {
             self.state = State::Begun;
         }
         if std::mem::take(&mut self.over) && !(K::BEGINS)(line.trim_start()) {
-            // What comes behind it is other output.
+            // The rest is other output.
             self.over = true;
             return;
         }
@@ -152,14 +152,14 @@ fn head(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The most documents that may follow each other.
+/// Maximum number of documents that may follow each other.
 const DOCUMENTS: usize = 10_000;
 
 /// Reads a list element by element without keeping it: untrusted lists are long. What `take`
 /// does not keep is dropped.
 ///
 /// # Errors
-/// The value is no list, or an element has the wrong form.
+/// The value is not a list, or an element has the wrong form.
 pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     list: D,
     take: impl FnMut(T),
@@ -186,8 +186,8 @@ pub fn each<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     list.deserialize_any(Each(take, PhantomData))
 }
 
-/// The JSON values in a text, one after another, and what is wrong with the text behind
-/// them. Other output behind the last value is not wrong.
+/// The JSON values in a text, one after another, and the error in the text after them. Other
+/// output after the last value is not an error.
 pub fn values<T: DeserializeOwned>(text: &str) -> (Vec<T>, Option<String>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ pub(crate) struct JsonDocument {
     over: bool,
 }
 
-/// The largest document, in bytes. A longer one is torn.
+/// Size limit of a document, in bytes. A longer one is torn.
 pub(crate) const DOCUMENT_MOST: usize = 16 << 20;
 
 impl JsonDocument {

@@ -22,7 +22,7 @@ pub struct Message {
 impl Message {
     const LINES: usize = 12;
 
-    /// Takes a line. Blank ones are left out.
+    /// Takes a line. Blank ones are omitted.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() || self.over || self.lines >= Self::LINES {
@@ -37,7 +37,7 @@ impl Message {
         self.lines += 1;
     }
 
-    /// The following lines are no part of it: a stack, an excerpt of the source.
+    /// The following lines are not part of it: a stack, an excerpt of the source.
     pub fn end(&mut self) {
         self.over = true;
     }

@@ -20,7 +20,7 @@ pub fn counted(text: &str) -> Option<(u64, &str)> {
     Some((n, rest.strip_prefix(' ')?))
 }
 
-/// The largest number of tests that a run can have. A summary with a larger one is not a count.
+/// Maximum number of tests in a run. A summary with a larger one is not a count.
 pub const LARGEST: u64 = 1_000_000_000_000;
 
 /// A count as an attribute of a report has it: `None` where it is not one (negative, a fraction,
@@ -32,8 +32,8 @@ pub fn exact(text: &str) -> Option<u64> {
     number.filter(|number| *number <= LARGEST)
 }
 
-/// The counts of a line like `1 failed, 2 skipped, 5 total`, with their words: what does not begin
-/// with a number is left out. A negative number and a fraction are larger than [`LARGEST`].
+/// The counts of a line like `1 failed, 2 skipped, 5 total`, with their words. Parts that do not
+/// begin with a number are omitted. A negative number and a fraction are larger than [`LARGEST`].
 pub fn counts(text: &str, separator: char) -> impl Iterator<Item = (u64, &str)> {
     let parts = text.split(separator);
     parts.filter_map(|part| {

@@ -1,8 +1,8 @@
 //! Reads JUnit reports in the dialects of surefire, gradle, pytest, jest, nextest and others.
 //!
 //! The cases are counted: counters may be missing. A counter speaks against a pass if it is not a
-//! number, counts failures of which no case shows one, or more tests than there are cases. So does
-//! a case whose outcome is unknown.
+//! number, counts failures but no case shows one, or counts more tests than there are cases. So
+//! does a case whose outcome is unknown.
 
 use crate::Kind;
 use crate::output::kit::document::{DocumentKind, DocumentReader};
@@ -230,7 +230,7 @@ impl Visit for Report {
                 outer.is_short |= is_short || suite.is_short;
                 outer.cases = outer.cases.saturating_add(suite.cases);
                 outer.skipped_cases = outer.skipped_cases.saturating_add(suite.skipped_cases);
-                // What a suite within was found to miss need not be said again.
+                // What an inner suite was found to miss need not be reported again.
                 let shown = suite.shown.saturating_add(suite.declared.min(1));
                 outer.shown = outer.shown.saturating_add(shown);
             }

@@ -169,7 +169,7 @@ struct Kin {
     level: Option<String>,
 }
 
-/// The most results that are kept to be shown.
+/// Maximum number of results that are kept to be shown.
 const RESULTS_KEPT: usize = 10_000;
 
 impl<'de> Deserialize<'de> for Results {
@@ -314,8 +314,8 @@ fn severity(kin: &Kin, rule: Option<&Rule>) -> Option<Level> {
     }
 }
 
-/// The rule of a result: by its place in the tool or one of its extensions, or by its id, of which
-/// a part behind `/` may be finer than the rule.
+/// The rule of a result: by its place in the tool or one of its extensions, or by its id. A part of
+/// the id after `/` may be finer than the rule.
 fn rule<'a>(run: &'a Run, kin: &Kin) -> Option<&'a Rule> {
     let component = match kin.component {
         Some(index) => usize::try_from(index)

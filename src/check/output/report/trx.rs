@@ -1,7 +1,7 @@
 //! Reads TRX reports of Visual Studio.
 //!
-//! The results are counted, of those with inner results the inner ones; a report that has only
-//! counters is believed.
+//! The results are counted, inner results instead of those that contain them; a report with only
+//! counters is trusted.
 
 use crate::Kind;
 use crate::output::kit::document::{DocumentKind, DocumentReader};
@@ -204,7 +204,7 @@ impl Report {
                 shown.skipped = shown.skipped.saturating_add(1);
                 return;
             }
-            // An error is what it means when nothing is written; any other word is no pass.
+            // A missing outcome means an error; any other word is not a pass.
             _ => shown.failed = shown.failed.saturating_add(1),
         }
         let place = result.stack.lines().find_map(place);
