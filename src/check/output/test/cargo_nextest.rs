@@ -264,7 +264,7 @@ fn explain(test: &mut FailedTest, panic: Panic) {
     test.message = Some(panic.message).filter(|m| !m.is_empty());
 }
 
-/// Whether a word says that a test passed, or that it failed; nothing for what is no result.
+/// Whether a word says that a test passed, or that it failed; `None` if it is not a result.
 fn result(word: &str) -> Option<bool> {
     let (tried, word) = match word.strip_prefix("TRY ").and_then(count) {
         Some((_, rest)) => (true, rest.trim_start()),
@@ -290,7 +290,7 @@ fn result(word: &str) -> Option<bool> {
     }
 }
 
-/// The name behind ` [   0.113s] (3/9) `: that of the binary and that of the test.
+/// The name after ` [   0.113s] (3/9) `: that of the binary and that of the test.
 fn test_name(rest: &str) -> Option<&str> {
     let (_, rest) = rest.split_once("] ")?;
     let name = match rest.strip_prefix('(') {

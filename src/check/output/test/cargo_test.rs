@@ -1,8 +1,8 @@
 //! Reads the output of `cargo test`: libtest's summaries, one per binary, and its list of failures.
 //!
-//! Written from the output of Rust 1.56 to 1.95. A test may print anything, also what libtest
-//! prints: a summary counts where the number of its tests is that of the run which is open, the
-//! last one, and behind the list of failures when that has begun.
+//! Written from the output of Rust 1.56 to 1.95. A test may print anything, even what libtest
+//! prints. A summary counts if its number of tests is that of the last open run, and only after the
+//! list of failures if that has begun.
 
 use crate::output::findings::rustc::{Diagnostics, is_status};
 use crate::output::kit::number::{count, counted};
@@ -24,7 +24,7 @@ pub const FORMAT: Format = Format::run::<CargoTest>(
     |line| starts(line, &["Doc-tests ", "test result: "]),
 );
 
-/// The most runs that may be open at once: those that died, and those that tests print.
+/// Maximum number of open runs: those that died, and those that tests print.
 const RUNS_OPEN: usize = 64;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct CargoTest {
     any: bool,
     /// Cargo says that it did not compile.
     not_compiled: bool,
-    /// Whether cargo tells what it does, so that what it says of itself can be told from what
+    /// Whether cargo reports what it does, so that its own messages can be distinguished from what
     /// tests print.
     tells: bool,
     /// Whether a run has no summary.
@@ -74,7 +74,7 @@ struct Run {
 enum Zone {
     #[default]
     Results,
-    /// Behind a heading, `failures:` or `successes:`.
+    /// After a heading, `failures:` or `successes:`.
     Heading { good: bool },
     /// In the output of a test.
     Section { good: bool, test: Option<usize> },
@@ -243,7 +243,7 @@ impl CargoTest {
             last.zone = Zone::Results;
             return;
         }
-        // The runs behind the one that it belongs to were printed by a test.
+        // The runs after the one that it belongs to were printed by a test.
         let is_open = |run: &Run| run.summary.is_none() && run.takes(summary);
         if let Some(open) = self.runs.iter().rposition(is_open) {
             self.runs.truncate(open + 1);
@@ -392,8 +392,7 @@ impl Reader for CargoTest {
         self.panic(Stream::Out, "");
         self.panic(Stream::Err, "");
         let (mut reading, telling) = self.built.close();
-        // Cargo's status lines alone are no tests: a program with a harness of its own speaks for
-        // itself.
+        // Cargo's status lines alone are not tests: a program may have its own harness.
         let told = self.any || self.not_compiled || (telling && reading.errors > 0);
         if !told {
             return None;

@@ -60,15 +60,15 @@ struct Block {
 enum Now {
     #[default]
     Other,
-    /// Behind its name.
+    /// After its name.
     Failed,
-    /// Behind `Error Message:`.
+    /// After `Error Message:`.
     Message,
-    /// Behind `Stack Trace:`.
+    /// After `Stack Trace:`.
     Trace,
-    /// Behind `error TESTERROR:`.
+    /// After `error TESTERROR:`.
     Named,
-    /// Behind the name, as the testing platform writes it: what it says is indented.
+    /// After the name, as the testing platform writes it: its messages are indented.
     Told,
 }
 
@@ -143,7 +143,7 @@ impl Reader for DotnetTest {
 }
 
 impl DotnetTest {
-    /// A line of a summary, of which the first has been seen; whether it is one.
+    /// A line of a summary that has begun; whether it is one.
     fn block_line(&mut self, line: &str) -> bool {
         let Some(block) = &mut self.block else {
             return false;

@@ -2,10 +2,10 @@
 //!
 //! With `-v` every test and subtest has a line and counts one by one. Without it, Go prints only
 //! the tests that failed and one line a package, so how many passed is not known: the line `ok` of
-//! a package then counts as one passed test. `[no tests to run]` and `[no test files]` are no test.
+//! a package then counts as one passed test, `[no tests to run]` and `[no test files]` as none.
 //!
 //! A test may print what Go prints. Where tests are announced (`=== RUN`), only an announced test
-//! has a result, and a package's line among them is believed only when none of them goes on
+//! has a result, and a package's line among them is trusted only if none of them continues
 //! afterwards.
 
 use crate::output::findings::go_build::GoBuild;
@@ -30,7 +30,7 @@ struct GoTest {
     verbose: bool,
     package: Package,
     /// A package that looked finished while its tests were not, with its line and those that came
-    /// behind it.
+    /// after it.
     doubtful: Option<(Package, Vec<String>)>,
     build: GoBuild,
 }
@@ -225,7 +225,7 @@ impl GoTest {
         let package = &self.package;
         let passes = matches!(verdict, Verdict::Ok { .. });
         if passes && !package.announces && package.counts.failed > 0 && package.word.is_none() {
-            // Behind what a test printed: Go itself first says `PASS` or `FAIL`.
+            // After output of a test: Go itself first says `PASS` or `FAIL`.
             return;
         }
         if package.open.is_empty() {
@@ -514,7 +514,7 @@ mod tests {
                     .to_owned(),
                 "1 0 0 ",
             ),
-            // It fails, and ends the program behind Go's back.
+            // It fails, and ends the program without Go's knowledge.
             (
                 "--- FAIL: T (0.00s)\nFAIL\nok  \ta\t1s\n".to_owned(),
                 "0 1 0 T",

@@ -261,7 +261,7 @@ impl GoTestJson {
         }
     }
 
-    /// Older Go writes what it says of builds as text beside the events.
+    /// Older Go writes its build messages as text between the events.
     fn text(&mut self, stream: Stream, line: &str) {
         if stream == Stream::Err {
             self.build.line(stream, line);

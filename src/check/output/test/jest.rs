@@ -78,7 +78,7 @@ impl Reader for Jest {
             .of(Stream::Err)
             .finish(&mut reading, "test suites");
         let on_err = reading.tests.take();
-        // What is on standard output besides may be another run, or what a test printed: only one
+        // Other text on standard output may be another run, or what a test printed: only one
         // that failed counts.
         let problems = reading.problems.len();
         let mut is_read_there = self

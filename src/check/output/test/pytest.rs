@@ -25,7 +25,7 @@ struct Pytest {
     framed: bool,
     /// Of the sessions before the last one.
     before: Reading,
-    /// Whether it stopped after its first failures, so that tests behind them did not run.
+    /// Whether it stopped after its first failures, so that later tests did not run.
     stopped_early: bool,
     /// The tests that were collected, if the summary shows fewer.
     not_shown: Option<String>,

@@ -1,9 +1,9 @@
 //! Reads TAP, versions 12 to 14.
 //!
 //! Every point counts, those of subtests and those that summarise subtests alike. Subtests are
-//! indented by four blanks, before their point (TAP 14) or behind it in braces. What is indented
-//! counts only if a comment `# Subtest` or a plan shows that it is a subtest; what is in a YAML
-//! block never does.
+//! indented by four blanks, before their point (TAP 14) or after it in braces. Indented lines
+//! count only if a comment `# Subtest` or a plan shows that they are a subtest; lines in a YAML
+//! block never do.
 
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
@@ -40,7 +40,7 @@ struct Tap {
     block: Option<usize>,
     /// The indentation of the last line if it was a point, so that a YAML block may begin.
     after_point: Option<usize>,
-    /// Something only TAP has was seen.
+    /// Whether anything specific to TAP was read.
     told: bool,
     total: Level,
 }
@@ -213,7 +213,7 @@ impl Tap {
 
     fn point(&mut self, depth: usize, point: &Point<'_>) {
         self.flush();
-        // A subtest's own plan is not a first one: an unannounced level is believed when its plan
+        // A subtest's own plan is not a first one: an unannounced level is trusted when its plan
         // comes.
         self.close(depth + 1);
         // Another document follows.
@@ -350,7 +350,7 @@ impl Tap {
         }
     }
 
-    /// A line that is no TAP, or a comment: behind a failed point it says why.
+    /// A line that is not TAP, or a comment: after a failed point it says why.
     fn told_of_failure(&mut self, line: &str) {
         if let Some((_, _, message)) = &mut self.failure {
             let text = line.trim().trim_start_matches("# ");
@@ -470,7 +470,7 @@ fn point(text: &str) -> Option<Point<'_>> {
     })
 }
 
-/// Cuts a description at its directive: an unescaped `#` behind a blank and one of the two words.
+/// Cuts a description at its directive: an unescaped `#` after a blank and one of the two words.
 fn split_directive(text: &str) -> (&str, Option<Directive>) {
     for (at, _) in text.match_indices('#') {
         let before = text.get(..at).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Reads the output of Python's unittest: `Ran N tests in …`, and whether that went well.
 //!
-//! Written from the output of Python 3.8 to 3.13. Several runs may follow each other, and a test may print the same: the
-//! last summary counts, behind its line of dashes, and of those before it each that failed and whose
-//! failures were listed.
+//! Written from the output of Python 3.8 to 3.13. Several runs may follow each other, and a test
+//! may print the same: the last summary counts, after its line of dashes, and each earlier one that
+//! failed and whose failures were listed.
 
 use crate::output::kit::number::{count, counted};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
@@ -53,7 +53,7 @@ impl Unittest {
         self.done.tests.get_or_insert_default().add(tests);
     }
 
-    /// A line of a traceback, or the message behind it.
+    /// A line of a traceback, or the message after it.
     fn explain(&mut self, line: &str) {
         let Some(test) = self.done.failed_tests.last_mut() else {
             return;
