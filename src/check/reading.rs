@@ -100,6 +100,9 @@ pub struct TestCounts {
     pub passed: u64,
     /// Skipped.
     pub skipped: u64,
+    /// Besides these: announced without an outcome, which a plug-in may have taken out.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unshown: u64,
 }
 
 /// A test that failed.
@@ -157,7 +160,6 @@ impl TestCounts {
         all.iter().any(|n| *n > super::output::kit::number::LARGEST)
     }
 
-    /// Adds those of another run or suite.
     /// Returns what a run says of itself that its counts contradict.
     pub(crate) fn contradiction(self, is_good: bool) -> Option<&'static str> {
         match (is_good, self.failed) {
@@ -167,11 +169,13 @@ impl TestCounts {
         }
     }
 
+    /// Adds those of another run or suite.
     pub fn add(&mut self, more: TestCounts) {
         self.failed = self.failed.saturating_add(more.failed);
         self.flaky = self.flaky.saturating_add(more.flaky);
         self.passed = self.passed.saturating_add(more.passed);
         self.skipped = self.skipped.saturating_add(more.skipped);
+        self.unshown = self.unshown.saturating_add(more.unshown);
     }
 }
 

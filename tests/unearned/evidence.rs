@@ -513,20 +513,186 @@ fn a_text_that_does_not_say_how_all_tests_ended() {
             ("", "3 runs, 5 assertions, 0 failures, 0 errors, 1 skips"),
         ],
     );
-    // Plug-ins that share tests among machines take them out and say nothing to pytest.
-    let ran = printing("format pytest", &session("10 items", "3 passed"));
-    let step = &ran.exits(0).json()["steps"][0];
-    assert!(
-        step["detail"]
-            .as_str()
-            .unwrap()
-            .contains("it counts 10 tests and says how 3 ended"),
-        "{step:#}"
-    );
+    // A plug-in may have taken the others out: no failure, and no whole pass.
+    let lost = session("10 items", "3 passed");
+    let cargo = |lines: &str| {
+        format!(
+            "running 3 tests\n{lines}\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"
+        )
+    };
+    for (settings, text, is_whole) in [
+        ("format pytest", &lost, false),
+        ("format pytest\n  min-tests 3", &lost, true),
+        (
+            "format pytest",
+            &session("10 items", "3 passed, 7 deselected"),
+            true,
+        ),
+        (
+            "format pytest",
+            &session("10 items\nRunning 3 items in this shard", "3 passed"),
+            true,
+        ),
+        (
+            "format pytest",
+            &session(
+                "4 items",
+                "1 passed, 1 skipped, 1 xfailed, 1 rerun, 9 subtests passed, 1 deselected",
+            ),
+            true,
+        ),
+        (
+            "format cargo",
+            &cargo("test a ... ok\ntest b ... ok\n"),
+            false,
+        ),
+        ("format cargo", &cargo("...\n"), true),
+        (
+            "format cargo",
+            &cargo("test a ... ok\ntest b ... printed\nok\nno line endtest c ... ok\n"),
+            true,
+        ),
+    ] {
+        let ran = printing(settings, text);
+        ran.exits(if is_whole { 0 } else { 44 });
+        let (report, code) = (ran.json(), "tests_not_shown");
+        assert_eq!(
+            codes(&report).contains(&code),
+            !is_whole,
+            "{settings} {text}"
+        );
+    }
     // Nor is a remark made where nothing is left out.
     let text = jest("1 skipped, 3 passed, 3 of 4 total", "5 passed, 5 total");
     let step = &printing("format jest", &text).exits(0).json()["steps"][0];
     assert!(step["reason"].is_null(), "{step:#}");
+}
+
+/// What is marked as failed and not counted.
+#[test]
+fn a_failure_that_the_summary_does_not_count() {
+    let cargo = |lines: &str| {
+        format!(
+            "running 2 tests\n{lines}\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out"
+        )
+    };
+    let vitest = |before: &str, behind: &str| {
+        format!(
+            " RUN  v4 /r\n{before}\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n{behind}"
+        )
+    };
+    let pytest = |lines: &str, end: &str| {
+        format!(
+            "=== test session starts ===\ncollected 2 items\n{lines}\n=== 2 passed in 0.1s ===\n{end}"
+        )
+    };
+    let nextest = |line: &str| {
+        format!(
+            "    Starting 2 tests across 1 binary\n{line}\n     Summary [   0.001s] 2 tests run: 2 passed, 0 skipped"
+        )
+    };
+    let node = |lines: &str| {
+        format!(
+            "ℹ tests 1\nℹ pass 1\nℹ fail 0\nℹ cancelled 0\nℹ skipped 0\nℹ todo 0\nℹ duration_ms 1\n{lines}"
+        )
+    };
+    let (double, rule) = ("=".repeat(70), "-".repeat(70));
+    let unittest = |title: &str| format!("{title}{rule}\nRan 3 tests in 0.001s\n\nOK");
+    let dotnet = |word: &str| {
+        format!(
+            "{word}!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 1 s - a.dll (net8.0)"
+        )
+    };
+    judged(
+        "test",
+        42,
+        &[
+            ("cargo", &cargo("test a ... ok\ntest b ... FAILED\n")),
+            (
+                "cargo",
+                &cargo("test a ... ok\ntest b ... ok\n\nfailures:\n    b\n"),
+            ),
+            ("vitest", &vitest("⎯⎯⎯ Unhandled Errors ⎯⎯⎯", "")),
+            ("vitest", &vitest(" FAIL  a.test.ts > x\nError: y", "")),
+            ("vitest", &vitest("", "Type Errors  1 error")),
+            (
+                "vitest",
+                &vitest(
+                    "",
+                    "ERROR: Coverage for lines (10%) does not meet global threshold (90%)",
+                ),
+            ),
+            (
+                "jest",
+                "FAIL a.js\n  ● x › y\n\n    no\n\nTest Suites: 1 passed, 1 total\nTests: 3 passed, 3 total",
+            ),
+            (
+                "pytest",
+                &pytest("t.py::a PASSED [ 50%]\nt.py::b FAILED [100%]", ""),
+            ),
+            ("pytest", &pytest("INTERNALERROR> Traceback", "")),
+            ("pytest", &pytest("", "!!! _pytest.outcomes.Exit: bye !!!")),
+            ("pytest", ".F  [100%]\n2 passed in 0.1s"),
+            ("pytest", "..  [ 20%]\n2 passed in 0.1s"),
+            (
+                "pytest",
+                "..  [100%]\nFAIL Required test coverage of 90% not reached. Total coverage: 50%\n2 passed in 0.1s",
+            ),
+            ("nextest", &nextest("        FAIL [   0.004s] a::b")),
+            (
+                "node",
+                &node("ℹ Error: 50.00% line coverage does not meet threshold of 90%."),
+            ),
+            (
+                "node",
+                &node("✖ failing tests:\n\ntest at a.js:1:1\n✖ a (1ms)"),
+            ),
+            (
+                "unittest",
+                &unittest(&format!(
+                    "{double}\nERROR: setUpClass (t.T)\n{rule}\nX: y\n\n"
+                )),
+            ),
+            ("dotnet", &dotnet("Failed")),
+            (
+                "dotnet",
+                "Total tests: 3\n     Passed: 3\n Total time: 1 s\nTest Run Failed.",
+            ),
+            (
+                "",
+                "2 examples, 0 failures, 1 error occurred outside of examples",
+            ),
+            ("", "Tests: 2, Assertions: 2, PHPUnit Errors: 1."),
+        ],
+    );
+    judged(
+        "test",
+        0,
+        &[
+            (
+                "cargo",
+                &cargo("test a ... ok\ntest x ... FAILED\ntest b ... ok\n"),
+            ),
+            (
+                "vitest",
+                &vitest(" ✓ a.test.ts (2 tests) 3ms", "Type Errors  no errors"),
+            ),
+            (
+                "pytest",
+                &pytest("t.py::a PASSED [ 50%]\nt.py::b PASSED [100%]", ""),
+            ),
+            (
+                "pytest",
+                "..  [ 66%]\n..  [100%]\nRequired test coverage of 90% reached.\n4 passed in 0.1s",
+            ),
+            ("nextest", &nextest("        PASS [   0.004s] a::b")),
+            ("node", &node("")),
+            ("unittest", &unittest("")),
+            ("dotnet", &dotnet("Passed")),
+            ("", "2 examples, 0 failures, 1 pending"),
+            ("", "Tests: 2, Assertions: 2, Risky: 1."),
+        ],
+    );
 }
 
 #[test]

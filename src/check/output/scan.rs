@@ -379,7 +379,13 @@ fn as_counted(format: &Format, mut reading: Reading) -> Reading {
     reading.format = format.id.to_owned();
     if let Some(tests) = reading.tests.filter(|_| reading.problems.is_empty()) {
         let failed = usize::try_from(tests.failed).unwrap_or(usize::MAX);
-        reading.failed_tests.truncate(failed);
+        match reading.failed_tests.first() {
+            Some(test) if failed == 0 => {
+                let problem = format!("it counts no failed test and names one: {}", test.name);
+                reading.object(problem);
+            }
+            _ => reading.failed_tests.truncate(failed),
+        }
     }
     reading
 }

@@ -5,7 +5,7 @@ use super::form::{Form, form};
 use super::launch::{
     Started, matched, name, never, one_command, operands_with, started, values_of,
 };
-use super::table::{Class, Row, TaskVerb, of, task_word};
+use super::table::{Class, Row, TaskVerb, mutes, of, task_word};
 use crate::Kind;
 
 /// The meaning of a command.
@@ -119,6 +119,7 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
     };
     let name = task.as_deref().filter(|task| !task.is_empty());
     let call = own.get(1..found.end).unwrap_or_default();
+    let is_muted = class == Class::Tool && mutes(own);
     let subcommand: Vec<&str> = call
         .iter()
         .map(String::as_str)
@@ -134,9 +135,10 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
             Class::Never(reason) | Class::Setup(reason) | Class::Service(reason) => {
                 Form::None(reason)
             }
+            _ if is_muted => Form::AsWritten(words.to_vec()),
             _ => form(row, words, found.at, found.end, false),
         },
-        silent: row.silent,
+        silent: is_muted || row.silent && !own.iter().any(|word| row.fails_with.contains(&&**word)),
         steered: row
             .writes
             .steered

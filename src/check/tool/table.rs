@@ -99,6 +99,8 @@ pub struct Row {
     pub(super) several: bool,
     /// Whether its exit code is 0 whatever it finds.
     pub(super) silent: bool,
+    /// The options with which it does not.
+    pub(super) fails_with: Vec<&'static str>,
     /// How it prepares where no task is named.
     pub(super) bare: Option<&'static str>,
     /// Whether a plain word after the call may be a tool of the table (`yarn eslint .`).
@@ -438,6 +440,18 @@ pub fn known(name_of_list: &str, name: &str) -> bool {
     list_of(name_of_list).any(|pattern| fits(pattern, name))
 }
 
+/// Whether an option makes a tool exit with 0 whatever it finds. Its value may be the next word.
+pub(super) fn mutes(words: &[String]) -> bool {
+    let values = words.iter().skip(1).map(String::as_str).chain([""]);
+    let is_muting = |(word, next): (&String, &str)| {
+        list_of("muting").any(|option| match option.split_once('=') {
+            Some((name, value)) if name == word => value == next,
+            _ => option == word,
+        })
+    };
+    words.iter().zip(values).any(is_muting)
+}
+
 /// Whether a text fits a pattern in which `*` is any text.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
@@ -570,7 +584,10 @@ fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
             row.task_names.extend(names);
         }
         "several" => row.several = true,
-        "silent" => row.silent = true,
+        "silent" => {
+            row.silent = true;
+            row.fails_with.extend(words().skip(1));
+        }
         "tools" => row.starts_tools = true,
         "installed" => row.installed = true,
         "bare" => row.bare = Some(rest),

@@ -244,6 +244,25 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
         let shown = shown_of(&tree, &found(text));
         assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
     }
+    for text in [
+        "flake8 . --count --exit-zero --statistics",
+        "ruff check --fix --exit-zero",
+        "golangci-lint run --issues-exit-code 0",
+        "golangci-lint run --issues-exit-code=0",
+        "hadolint --no-fail Dockerfile",
+        "semgrep scan",
+    ] {
+        let shown = shown_of(&tree, &found(text));
+        assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
+    }
+    for text in [
+        "flake8 --count .",
+        "golangci-lint run --issues-exit-code 2",
+        "semgrep scan --error",
+    ] {
+        let shown = shown_of(&tree, &found(text));
+        assert!(shown.starts_with("lint "), "{text}: {shown}");
+    }
     one = found("gofmt -l .");
     one.unknown = Some("its output is compared".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: its output is compared");

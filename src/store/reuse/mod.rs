@@ -405,10 +405,11 @@ impl<'a> Recall<'a> {
             before.files.touched(&after.files)
         };
         if let Some(first) = touched.first() {
-            let written = |path| format!("`{path}`, an input, was written while it ran");
+            let written = |by| Unsteady::InputWritten(first.path.clone(), by);
             // A file that is not there yet is looked for in the tree at the end of the run, too.
-            let tree = trees.newest().ok_or_else(|| written(&first.path))?;
-            may_be_output(&touched, |path| !tree.holds(path)).map_err(written)?;
+            let tree = trees.newest().ok_or_else(|| written(""))?;
+            let ignored = may_be_output(&touched, |path| !tree.holds(path));
+            ignored.map_err(|path| Unsteady::InputWritten(path.clone(), ""))?;
             if !self.ran_alone(before) {
                 return Err(written(", as other steps did"));
             }

@@ -11,7 +11,7 @@ use vplan_base::canon::{Digest, Hasher};
 use vplan_os::outside::{Outside, Places};
 use vplan_os::parallel::locked;
 
-/// Maximum number of files and folders that are examined.
+/// The most files and folders that are looked at.
 const MOST: usize = 300_000;
 
 /// The lists of what the system's packages are: files and folders that change with them.
@@ -33,7 +33,7 @@ const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
 ///
 /// # Errors
 /// It cannot be looked at, or is too much.
-pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, String> {
+pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
     if named.is_empty() {
         return Ok(None);
     }
@@ -68,7 +68,11 @@ impl Toolchains {
     ///
     /// # Errors
     /// One cannot be looked at, or is too much.
-    pub(super) fn state(&self, outside: &Outside, places: &Arc<Places>) -> Result<Digest, String> {
+    pub(super) fn state(
+        &self,
+        outside: &Outside,
+        places: &Arc<Places>,
+    ) -> Result<Digest, Unsteady> {
         let since = outside.unchanged_since();
         if since.is_none() {
             return state(&places.toolchains, &mut BTreeMap::new());

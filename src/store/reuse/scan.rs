@@ -413,7 +413,7 @@ impl<'w> Walk<'w> {
 
     /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
     /// others, to be listed: what is ignored is no part of it.
-    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, String> {
+    fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, Unsteady> {
         let mut open = Vec::new();
         for (folder, stamp) in tree.whole_folders() {
             if !folder.is_root() && !self.wanted.iter().any(|s| s.may_hold(&folder)) {
@@ -459,8 +459,9 @@ impl<'w> Walk<'w> {
         Ok(open)
     }
 
-    /// Adds a file for which the snapshot has no metadata: a symlink, or one that was just written.
-    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), String> {
+    /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
+    /// written.
+    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
         match self.place.beneath.status(&path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
             Ok(stat) => {

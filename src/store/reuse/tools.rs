@@ -108,9 +108,8 @@ fn named(
     Ok(())
 }
 
-fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, String> {
-    let shown = || visible_path(path);
-    let failed = |e: std::io::Error| format!("its program `{}` cannot be read: {e}", shown());
+fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, Unsteady> {
+    let failed = |e: std::io::Error| Unsteady::UnreadableProgram(path.to_owned(), e);
     // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;
     let name = real.clone().into_os_string().into_vec();

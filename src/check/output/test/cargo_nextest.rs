@@ -78,6 +78,9 @@ impl Nextest {
             let told = failures.iter().find(|f| f.name == test.name).cloned();
             self.done.fail(told.unwrap_or(test));
         }
+        if tests.failed == 0 && tests.flaky == 0 {
+            self.done.fail_all(failures);
+        }
         self.done.tests.get_or_insert_default().add(tests);
         self.started = None;
         self.current = None;

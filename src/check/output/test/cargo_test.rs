@@ -63,6 +63,8 @@ struct Run {
     summary: Option<Summary>,
     /// As its lines say, for when it has no summary.
     lines: TestCounts,
+    /// The lines that name a test, also those in which one printed.
+    named: u64,
     failed: Vec<Failure>,
     /// The names in the last list of failures.
     listed: Vec<String>,
@@ -195,6 +197,10 @@ impl CargoTest {
                 "failures:" => run.zone = Zone::Heading { good: false },
                 "successes:" => run.zone = Zone::Heading { good: true },
                 _ => {
+                    // `test a ... ok` behind what a test printed.
+                    if line.contains("test ") && line.contains(" ... ") {
+                        run.named = run.named.saturating_add(1);
+                    }
                     if let Some(name) = line.strip_suffix(" --- FAILED") {
                         run.failure(name);
                     }
@@ -277,6 +283,7 @@ impl CargoTest {
             Zone::Heading { .. } | Zone::Results => run.zone = Zone::Results,
         }
         let add = |n: &mut u64| *n = n.saturating_add(1);
+        add(&mut run.named);
         match result {
             "ok" => add(&mut run.lines.passed),
             _ if starts(result, &["ok ", "bench: "]) => add(&mut run.lines.passed),
@@ -298,12 +305,25 @@ impl CargoTest {
     }
 
     fn settle_one(&mut self, mut run: Run) {
+        let is_listed = !run.listed.is_empty();
         for name in std::mem::take(&mut run.listed) {
             run.failure(&name);
         }
         let counts = match run.summary {
-            Some(summary) => {
+            Some(mut summary) => {
                 let (expected, total) = (run.expected.unwrap_or_default(), summary.total());
+                if summary.counts.failed == 0 && !is_listed && run.lines.all() != total {
+                    // A test printed them.
+                    run.failed.clear();
+                }
+                if run.named > 0 && run.named < expected && summary.counts.failed == 0 {
+                    let why = format!(
+                        "{expected} tests ran, of which its lines name {}",
+                        run.named
+                    );
+                    self.done.leave_out(why);
+                    summary.counts.unshown = expected - run.named;
+                }
                 if !run.is_over() {
                     let problem =
                         format!("a run of {expected} tests ended with a summary of {total}");

@@ -42,6 +42,8 @@ struct DotnetTest {
     /// The one summary of newer versions, which says all.
     whole: Option<TestCounts>,
     block: Option<Block>,
+    /// A line without counts of its own says that a run failed.
+    says_failed: bool,
     now: Now,
     build: Msbuild,
 }
@@ -77,6 +79,7 @@ impl Reader for DotnetTest {
         if self.block_line(line) {
             return;
         }
+        self.says_failed |= starts(line, &["Failed!  - ", "Test Run Failed."]);
         let newer = || line.strip_prefix("Test summary: ").and_then(newer);
         if let Some(block) = short(line).or_else(|| single(line)).or_else(newer) {
             self.now = Now::Other;
@@ -132,6 +135,8 @@ impl Reader for DotnetTest {
         // A failed test fails the build that runs it, too.
         if broken && counts.failed == 0 {
             reading.object("the build failed");
+        } else if self.known && self.says_failed {
+            reading.object_all(counts.contradiction(false));
         }
         // What was tried again and passed has not failed.
         let failed = usize::try_from(counts.failed).unwrap_or(usize::MAX);

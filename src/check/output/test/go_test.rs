@@ -88,15 +88,20 @@ impl Reader for GoTest {
 
     fn finish(mut self: Box<Self>) -> Option<Reading> {
         self.settle();
-        let torn = !self.package.open.is_empty() || self.package.counts != TestCounts::default();
-        let torn = torn && self.package.word.is_none();
         let package = std::mem::take(&mut self.package);
         if package.announces || package.counts != TestCounts::default() {
-            if torn {
+            if package.word.is_none() {
                 let torn = "the output ends before the result of a package";
                 self.done.object(torn);
+            } else if package.announces && !package.open.is_empty() {
+                self.done.object("a test began and did not end");
             }
             self.close(package);
+        } else if package.word == Some(false)
+            && self.done.problems.is_empty()
+            && self.done.tests.is_none_or(|tests| tests.failed == 0)
+        {
+            self.done.object("its last word is `FAIL`");
         }
         if !self.known {
             return None;
@@ -118,7 +123,10 @@ impl GoTest {
         let id = hash(&name);
         self.package.announces = true;
         self.package.after_failure = false;
-        self.package.open.begin(id);
+        // A benchmark has no result.
+        if !name.starts_with("Benchmark") {
+            self.package.open.begin(id);
+        }
         self.package.speaker = Some((id, clipped(name)));
     }
 
@@ -478,6 +486,16 @@ mod tests {
             ("FAIL\tx/a [build failed]\nFAIL\n", "0 0 0  !"),
             ("FAIL\tx/a [setup failed]\nok  \tx/b\t0.01s\n", "1 0 0  !"),
             ("=== RUN   T\npanic: no\nFAIL\ta\t1s\n", "0 0 0  !"),
+            // A test that does not end.
+            (
+                "=== RUN   T\n--- PASS: T (0s)\n=== RUN   U\nPASS\nok  \ta\t1s\n",
+                "1 0 0  !",
+            ),
+            (
+                "=== RUN   T\nPASS\nok  \ta\t1s\n=== RUN   U\n--- PASS: U (0s)\nPASS\nok  \tb\t1s\n",
+                "1 0 0  !",
+            ),
+            ("ok  \tx/a\t0.01s\nFAIL\n", "1 0 0  !"),
             // Torn.
             ("=== RUN   T\n--- PASS: T (0s)\n", "1 0 0  !"),
             ("=== RUN   T\n", "0 0 0  !"),

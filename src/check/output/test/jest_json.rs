@@ -150,6 +150,7 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
         flaky: run.test_results.flaky,
         passed: run.num_passed_tests,
         skipped: run.num_pending_tests.saturating_add(run.num_todo_tests),
+        unshown: 0,
     };
     let (all, shown) = (
         counts.ran().saturating_add(counts.skipped),

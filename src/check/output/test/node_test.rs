@@ -73,6 +73,9 @@ impl NodeTest {
         let Some((word, number)) = text.split_once(' ') else {
             return;
         };
+        if word == "Error:" && number.contains(" does not meet threshold") {
+            return self.reading.object(text);
+        }
         let number = number::count(number).map_or(0, |(number, _)| number);
         if word == "tests" {
             self.summary = Some(Summary {

@@ -5,7 +5,7 @@
 
 use crate::output::kit::number::{self, count, counted};
 use crate::output::kit::place::place;
-use crate::output::reader::{Format, FormatName, Reader, Stream, after};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
 use vplan_base::word::has_word;
 
@@ -21,14 +21,14 @@ struct Pytest {
     /// What the session collected: the tests that it selects, with what else counts as one, and
     /// the errors.
     collected: Option<(u64, u64)>,
+    /// The tests of them that a plug-in says it left, which shares them among machines.
+    share: Option<u64>,
     /// Whether a session said that it starts; then its summary is framed.
     framed: bool,
     /// Of the sessions before the last one.
     before: Reading,
     /// Whether it stopped after its first failures, so that later tests did not run.
     stopped_early: bool,
-    /// The tests that were collected, if the summary shows fewer.
-    not_shown: Option<String>,
     /// The last summary.
     last: Option<Summary>,
     zone: Zone,
@@ -41,6 +41,8 @@ struct Pytest {
     /// By the letters of its progress, for when it prints no summary (`-qq`); and whether they go
     /// to the end.
     letters: Option<(TestCounts, bool)>,
+    /// Whether a line of progress says that a test failed, or the progress did not go to its end.
+    marked_failed: bool,
 }
 
 /// A summary and what belongs to it.
@@ -89,7 +91,7 @@ impl Pytest {
                 }
                 self.framed = true;
                 if self.open == 0 {
-                    self.collected = None;
+                    (self.collected, self.share) = (None, None);
                 }
                 self.open = self.open.saturating_add(1);
             }
@@ -113,7 +115,7 @@ impl Pytest {
         }
     }
 
-    fn sum(&mut self, (counts, announced): (TestCounts, u64)) {
+    fn sum(&mut self, (mut counts, announced, deselected): (TestCounts, u64, u64)) {
         let is_own = self.framed || self.is_of_letters(counts) || !self.sections.is_empty();
         let failed = |last: &Summary| last.is_own && last.counts.failed > 0;
         let is_another = !self.framed && self.is_of_letters(counts)
@@ -123,6 +125,9 @@ impl Pytest {
             self.settle();
         }
         self.open = self.open.saturating_sub(1);
+        if let Some((letters, complete)) = self.letters.filter(|_| self.is_of_letters(counts)) {
+            self.marked_failed |= letters.failed > 0 || !complete;
+        }
         if self.open == 0 && !self.is_printed() {
             // What follows is not pytest's.
             self.zone = Zone::Progress;
@@ -132,12 +137,20 @@ impl Pytest {
         let mut problem = problem.or_else(|| counts.differ_from(announced));
         if let Some((tests, errors)) = self.collected.filter(|_| self.open == 0) {
             // A part that a plug-in takes out of them is often not counted as deselected.
-            if counts.failed == 0 && counts.all() < tests {
-                self.not_shown = counts.differ_from(tests);
+            let tests = self.share.unwrap_or(tests);
+            let shown = counts.all().saturating_add(deselected);
+            if counts.failed == 0 && shown < tests {
+                self.before
+                    .leave_out(counts.differ_from(tests).unwrap_or_default());
+                counts.unshown = tests - shown;
             }
             if errors > counts.failed {
                 problem = problem.or(Some("an error when it collected is not shown".to_owned()));
             }
+        }
+        if self.open == 0 && std::mem::take(&mut self.marked_failed) && counts.failed == 0 {
+            let marked = "its progress shows a failure, or does not go to its end";
+            problem = problem.or(Some(marked.to_owned()));
         }
         self.last = Some(Summary {
             counts,
@@ -307,6 +320,14 @@ impl Reader for Pytest {
             [b'=', b'=' | b' ', ..] => return self.banner(line),
             [b'!', b'!' | b' ', ..] => {
                 let why = line.trim_matches('!').trim();
+                // `pytest.exit` with code 0 says so behind the summary.
+                if let Some(last) = self.last.as_mut().filter(|_| self.open == 0)
+                    && starts(why, &["_pytest.outcomes.Exit", "KeyboardInterrupt"])
+                {
+                    let problem = clipped(&format!("the session stopped: {why}"));
+                    last.problem.get_or_insert(problem);
+                    return;
+                }
                 // `-x` stops after a failure, which is counted.
                 let is_early = why.starts_with("stopping after ");
                 if is_early {
@@ -327,10 +348,20 @@ impl Reader for Pytest {
             [b'.' | b'F' | b'E' | b's' | b'x' | b'X' | b'R', ..] if line.ends_with("%]") => {
                 self.progress(line)
             }
+            [b'I', b'N', b'T', ..] | [b'F', b'A', b'I', b'L', b' ', ..]
+                if self.open <= 1
+                    && starts(line, &["INTERNALERROR>", "FAIL Required test cov"]) =>
+            {
+                self.before.object(clipped(line));
+            }
+            [b'R', b'u', b'n', ..] if self.open == 1 => self.share = share(line).or(self.share),
             [b'c', b'o', b'l', ..] if self.open == 1 && self.collected.is_none() => {
                 if let Some(text) = line.strip_prefix("collected ") {
                     self.collects(text);
                 }
+            }
+            _ if self.open == 1 && line.ends_with("%]") => {
+                self.marked_failed |= line.contains("::") && line.contains(" FAILED ");
             }
             _ => {}
         }
@@ -365,9 +396,6 @@ impl Reader for Pytest {
         if self.stopped_early {
             reading.leave_out("the tests behind the first failures");
         }
-        self.not_shown
-            .into_iter()
-            .for_each(|why| reading.leave_out(why));
         // A session that is torn after another one.
         if u64::try_from(reading.failed_tests.len()).is_ok_and(|named| named > failed) {
             reading.object("more failed tests are named than counted");
@@ -430,9 +458,9 @@ fn same_file(section: &Section, test: &FailedTest) -> bool {
     !name(section).starts_with("test_") || name(section) == name(test)
 }
 
-/// `1 failed, 2 passed, 1 xfailed in 0.12s (0:01:02)`, `no tests ran in 0.00s`: the counts, and how
-/// many tests they are with those that ended in a way that is not known.
-fn summary(text: &str) -> Option<(TestCounts, u64)> {
+/// `1 failed, 2 passed, 1 xfailed in 0.12s (0:01:02)`, `no tests ran in 0.00s`: the counts, how
+/// many tests they are with those that ended in a way that is not known, and how many were deselected.
+fn summary(text: &str) -> Option<(TestCounts, u64, u64)> {
     let (counts, time) = text.rsplit_once(" in ")?;
     let (_, after) = count(time)?;
     let after = after
@@ -445,7 +473,7 @@ fn summary(text: &str) -> Option<(TestCounts, u64)> {
         return None;
     }
     let mut tests = TestCounts::default();
-    let (mut reruns, mut odd, mut is_known) = (0_u64, 0_u64, false);
+    let (mut reruns, mut odd, mut deselected, mut is_known) = (0_u64, 0_u64, 0_u64, false);
     for part in counts.split(", ") {
         if part == "no tests ran" || part.starts_with("no tests collected") {
             is_known = true;
@@ -462,6 +490,7 @@ fn summary(text: &str) -> Option<(TestCounts, u64)> {
             "failed" | "xpassed" | "error" | "errors" => &mut tests.failed,
             "skipped" | "xfailed" => &mut tests.skipped,
             "rerun" => &mut reruns,
+            "deselected" => &mut deselected,
             // Of parts of tests (`subtests passed`).
             _ if matches!(outcome, "failed" | "error" | "errors") => &mut tests.failed,
             _ if has_word(WORDS, outcome) => continue,
@@ -472,7 +501,17 @@ fn summary(text: &str) -> Option<(TestCounts, u64)> {
     // Those of tests that failed in the end are not told apart.
     tests.flaky = reruns.min(tests.passed);
     let announced = tests.all().saturating_add(odd);
-    is_known.then_some((tests, announced))
+    is_known.then_some((tests, announced, deselected))
+}
+
+/// `Running 3 items in this shard`, `Running test group #1 (3 tests)`
+fn share(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("Running ")?;
+    if let Some((n, rest)) = counted(rest) {
+        return rest.starts_with("items in this shard").then_some(n);
+    }
+    let (_, group) = rest.strip_prefix("test group #")?.rsplit_once(" (")?;
+    counted(group).map(|(n, _)| n)
 }
 
 /// The words of pytest's counts and of its plug-ins'; tests that are only collected do not run.
@@ -497,7 +536,7 @@ mod tests {
                 ..TestCounts::default()
             })
         };
-        let flaky = summary("3 passed, 2 rerun in 0.12s").map(|(tests, _)| tests.flaky);
+        let flaky = summary("3 passed, 2 rerun in 0.12s").map(|(tests, ..)| tests.flaky);
         assert_eq!(flaky, Some(2));
         for (text, want) in [
             ("2 passed in 0.01s", counts(2, 0, 0)),
@@ -519,7 +558,7 @@ mod tests {
             ("put 2 passed in 1s", None),
             ("3 of 4: passed in 1s", None),
         ] {
-            assert_eq!(summary(text).map(|(tests, _)| tests), want, "{text}");
+            assert_eq!(summary(text).map(|(tests, ..)| tests), want, "{text}");
         }
     }
 

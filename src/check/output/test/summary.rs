@@ -44,8 +44,16 @@ impl Thing {
             "test" | "tests" | "example" | "examples" | "run" | "runs" | "spec" | "specs"
             | "doctest" | "doctests" | "property" | "properties" => Thing::Tests,
             "passed" => Thing::Passed,
-            "failed" | "failure" | "failures" | "error" | "errors" | "exception" | "exceptions"
-            | "invalid" => Thing::Failed,
+            "failed"
+            | "failure"
+            | "failures"
+            | "error"
+            | "errors"
+            | "exception"
+            | "exceptions"
+            | "invalid"
+            | "error occurred outside of examples"
+            | "errors occurred outside of examples" => Thing::Failed,
             "skipped" | "skip" | "skips" | "pending" | "pendings" | "omission" | "omissions"
             | "ignored" | "excluded" | "todo" => Thing::Skipped,
             "warning" | "warnings" | "notification" | "notifications" => Thing::Warned,
@@ -125,7 +133,7 @@ fn phpunit(line: &str) -> Option<(u64, TestCounts)> {
     let mut counts = TestCounts::default();
     for (word, n) in rest.split(", ").filter_map(|part| part.split_once(": ")) {
         let sum = match word {
-            "Errors" | "Failures" => &mut counts.failed,
+            "Errors" | "Failures" | "PHPUnit Errors" => &mut counts.failed,
             "Skipped" | "Incomplete" => &mut counts.skipped,
             _ => continue,
         };

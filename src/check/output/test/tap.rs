@@ -8,7 +8,7 @@
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
 use crate::output::kit::place;
-use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
+use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::reading::{FailedTest, Reading};
 use std::collections::BTreeSet;
 
@@ -40,6 +40,8 @@ struct Tap {
     block: Option<usize>,
     /// The indentation of the last line if it was a point, so that a YAML block may begin.
     after_point: Option<usize>,
+    /// A comment at the end that says that something failed: it counts where nothing else does.
+    complaint: Option<String>,
     /// Whether anything specific to TAP was read.
     told: bool,
     total: Level,
@@ -138,7 +140,9 @@ impl Reader for Tap {
         if !self.told {
             return None;
         }
-        self.total.reading.tests.get_or_insert_default();
+        if self.total.reading.tests.get_or_insert_default().failed == 0 {
+            self.total.reading.object_all(self.complaint);
+        }
         Some(self.total.reading)
     }
 }
@@ -179,6 +183,11 @@ impl Tap {
             self.close(0);
             self.told = true;
             self.level(0).announced = true;
+        } else if let Some(comment) = text.strip_prefix("# ").filter(|_| depth == 0)
+            && is_complaint(comment)
+        {
+            self.complaint = Some(comment.to_owned());
+            return false;
         } else if text.starts_with('}') {
             self.flush();
             self.close(depth + 1);
@@ -186,7 +195,7 @@ impl Tap {
             self.flush();
             let mut first = self.levels.iter().take(1);
             let known = self.told || first.any(|l| l.points > 0 || l.plan.is_some());
-            if known && (depth == 0 || self.levels.len() > depth) {
+            if known && self.levels.len() >= depth {
                 self.told = true;
                 let level = self.level(depth);
                 level.bailed = true;
@@ -291,7 +300,10 @@ impl Tap {
                 let shown =
                     level.plan.is_some() && level.points > 0 || level.announced || level.bailed;
                 self.told |= shown || level.points > 0 && level.numbered;
-            } else if !level.announced && (level.plan.is_none() || level.points == 0) {
+            } else if !level.announced
+                && !level.bailed
+                && (level.plan.is_none() || level.points == 0)
+            {
                 continue;
             }
             // What was never told to be TAP says nothing.
@@ -502,6 +514,17 @@ fn plan(text: &str) -> Option<(u64, Option<&str>)> {
     }
 }
 
+/// `fail 1`, `cancelled 1`, `Looks like your test exited with 255 just after 2.`
+fn is_complaint(comment: &str) -> bool {
+    let count = after(comment, &["fail ", "cancelled "]);
+    let count = count.and_then(|text| number::exact(text));
+    count.is_some_and(|n| n > 0)
+        || starts(
+            comment,
+            &["Looks like you failed ", "Looks like your test "],
+        )
+}
+
 fn bail_out(text: &str) -> Option<&str> {
     const WORDS: &str = "bail out!";
     let head = text.get(..WORDS.len())?;
@@ -551,6 +574,16 @@ mod tests {
                 Some((1, 0, 0, 1)),
             ),
             ("1..3\nok 1 - a\nbail OUT!\n", Some((1, 0, 0, 1))),
+            (
+                "1..2\n# Subtest: s\n    Bail out! no\nok 1 - s\nok 2\n",
+                Some((2, 0, 0, 1)),
+            ),
+            ("ok 1\n1..1\n# pass 0\n# fail 1\n", Some((1, 0, 0, 1))),
+            ("ok 1\n1..1\n# pass 1\n# fail 0\n", Some((1, 0, 0, 0))),
+            (
+                "ok 1\n1..1\n# Looks like your test exited with 255 just after 1.\n",
+                Some((1, 0, 0, 1)),
+            ),
             ("1..0 # SKIP nothing to do\n", Some((0, 0, 0, 0))),
             ("1..0\n", Some((0, 0, 0, 0))),
             ("TAP version 14\n", Some((0, 0, 0, 1))),

@@ -29,6 +29,8 @@ struct Vitest {
     /// The number of tests that passed when they were tried again.
     retried: u64,
     none_found: bool,
+    /// What failed outside of tests, as lines without a count say.
+    outside: Option<String>,
 }
 
 impl Reader for Vitest {
@@ -40,13 +42,24 @@ impl Reader for Vitest {
             [b' ', b'F', b'A', b'I', b'L', b' ', b' ', ..] => {
                 self.fail(line.get(6..).unwrap_or_default().trim())
             }
-            [b' ', b'T', b'e', b's', b't', b' ', ..] | [b' ', b' ', b' ', b' ', b' ', ..]
+            [b' ', b'T', b'e', b's', b't', b' ', ..]
+            | [b' ', b' ', b' ', b' ', b' ', ..]
+            | [b'T', b'y', b'p', b'e', b' ', ..]
                 if self.word(line.trim_start()) => {}
             [b' ', b'R' | b'D', b'U' | b'E', b'N' | b'V', b' ', ..] => self.begun = true,
             [b'N', b'o', b' ', ..] | [b' ', b'N', b'o', b' ', ..] => {
                 self.none_found |= line
                     .trim_start()
                     .starts_with("No test files found, exiting with code");
+            }
+            // `⎯⎯⎯ Unhandled Errors ⎯⎯⎯`, and what exceeds a threshold.
+            [0xe2, 0x8e, 0xaf, ..] if line.contains("⎯ Unhandled ") => {
+                self.flush();
+                self.outside
+                    .get_or_insert("errors outside of tests".to_owned());
+            }
+            [b'E', b'R', b'R', b'O', b'R', b':', ..] if line.contains(" does not meet ") => {
+                self.outside.get_or_insert(line.to_owned());
             }
             _ if self.failing.is_empty() && self.suite.is_none() => {}
             _ => self.detail(line),
@@ -64,6 +77,9 @@ impl Reader for Vitest {
             return None;
         }
         self.blocks.finish(&mut self.reading, "test files");
+        if self.reading.problems.is_empty() {
+            self.reading.object_all(self.outside);
+        }
         if let Some(tests) = &mut self.reading.tests {
             tests.flaky = self.retried.min(tests.passed);
         }
