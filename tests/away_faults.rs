@@ -11,7 +11,7 @@ use vplan::base::canon::Digest;
 use vplan::base::path::RepoPath;
 use vplan::check::evidence::UNANSWERED;
 use vplan::effect::os::process::stop::{StopLevel, StopRequest};
-use vplan::effect::runner::away::{CameBack, ReapiTransport, Unusable};
+use vplan::effect::runner::remote::{CameBack, ReapiTransport, Unusable};
 use vplan::reuse::key::Print;
 
 /// What is expected: that the answer counts, after so many orders; or why none did.
@@ -104,7 +104,7 @@ fn many_small_products_come_back() {
             path: RepoPath::parse(format!("out/{content}").as_bytes()).unwrap(),
             size: content.len() as u64,
             print: Print {
-                content: Some(Digest::of(content.as_bytes())),
+                content: Some(Digest::hash(content.as_bytes())),
                 ..left.print.clone()
             },
         });
@@ -162,7 +162,7 @@ fn each_fault_has_its_end() {
         ),
         (
             vec![Some(Answer(|a| {
-                a.order = vplan::base::canon::Digest::of(b"x")
+                a.order = vplan::base::canon::Digest::hash(b"x")
             }))],
             Lost(other),
             2,

@@ -11,7 +11,7 @@ use vplan::effect::repo::changes::ChangeSource;
 use vplan::effect::runner::context::Context;
 use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
 use vplan::effect::runner::fixer::{Fixed, FixerEnd};
-use vplan::engine::propose::Asking;
+use vplan::engine::propose::ProposerUse;
 use vplan::engine::repair_loop::{
     FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, Stop,
 };
@@ -166,7 +166,7 @@ fn a_change_is_planned_without_a_terminal() {
     assert_eq!(changed.len(), 1);
     assert_eq!(changed[0].path.to_string(), "flag");
     let (plan, _) = session
-        .plan(&PlanRequest::default(), Asking::Recorded)
+        .plan(&PlanRequest::default(), ProposerUse::Recorded)
         .unwrap();
     let steps: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
     assert_eq!(steps, ["lint", "test"]);

@@ -948,14 +948,14 @@ proptest! {
         let verdicts: Vec<_> = requests.iter().map(|r| examiner.evaluate(&expect_of(r, BTreeSet::new()))).collect();
         let mut least = 0;
         for count in 0..=verdicts.len() {
-            let coverage = Coverage::of(&contract, verdicts.iter().take(count).map(|v| &v.touched));
+            let coverage = Coverage::new(&contract, verdicts.iter().take(count).map(|v| &v.touched));
             let total = coverage.total();
             prop_assert!(total.covered >= least);
             prop_assert_eq!(total.total - total.covered, coverage.uncovered.len());
             prop_assert_eq!(total.percent() == 100, coverage.uncovered.is_empty());
             least = total.covered;
         }
-        let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
+        let coverage = Coverage::new(&contract, verdicts.iter().map(|v| &v.touched));
         for check in contract.checks.iter() {
             let run = verdicts.iter().any(|v| v.plan.contains(&check.id));
             prop_assert_eq!(run, !coverage.uncovered.iter().any(|i| i.name == check.id && i.line == check.line && i.never == "in no plan"));

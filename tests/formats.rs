@@ -13,7 +13,7 @@ use vplan::base::source::{Source, Sources};
 use vplan::check::definition::{FormatDefinition, LineLevel};
 use vplan::check::output::{Expected, read_expected};
 use vplan::check::pattern::{LineHole, Pattern, single_blanks};
-use vplan::check::reading::Reading;
+use vplan::check::results::Reading;
 use vplan::contract::validate::validate;
 use vplan::front::lower;
 

@@ -32,7 +32,7 @@ fn digest(project: &Project, args: &[&str]) -> String {
     let digest = ran.json()["digest"].as_str().unwrap().to_owned();
     let canonical = project.run(&args("canonical"));
     assert_eq!(
-        vplan::base::canon::Digest::of(&canonical.stdout).to_string(),
+        vplan::base::canon::Digest::hash(&canonical.stdout).to_string(),
         digest
     );
     digest

@@ -80,7 +80,7 @@ fn nothing_foreign_changes_the_page() {
             .split_once(&close)
             .unwrap()
             .0;
-        let digest = vplan::base::canon::Digest::of(body.as_bytes());
+        let digest = vplan::base::canon::Digest::hash(body.as_bytes());
         let hash = vplan::base::word::encode_base64(digest.as_bytes());
         assert!(
             plain.contains(&format!("{directive} 'sha256-{hash}'")),

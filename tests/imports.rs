@@ -1605,7 +1605,7 @@ fn json_contracts_and_shipped_ones() {
         contract
             .imports
             .iter()
-            .all(|i| i.digest != vplan::base::canon::Digest::of(b""))
+            .all(|i| i.digest != vplan::base::canon::Digest::hash(b""))
     );
 }
 

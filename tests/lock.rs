@@ -117,7 +117,7 @@ impl Setup {
     }
 
     fn cached(&self, content: &str) -> PathBuf {
-        let hex = Digest::of(content.as_bytes()).hex();
+        let hex = Digest::hash(content.as_bytes()).hex();
         self.project
             .parent()
             .join("home/.cache/vplan/sha256")
@@ -163,7 +163,7 @@ fn pinned_then_used_then_kept() {
     let lock = setup.read();
     let pin = PinnedImport {
         origin: setup.origin("shared.vplan"),
-        digest: Digest::of(SHARED.as_bytes()),
+        digest: Digest::hash(SHARED.as_bytes()),
         bytes: SHARED.len() as u64,
     };
     assert_eq!(lock.imports, [pin]);
@@ -283,7 +283,7 @@ fn lock_extra_entry_is_warning_not_power() {
     // A recorded answer is nobody's import, and stays.
     let mut lock = setup.read();
     lock.record(RecordedAnswer {
-        question: Digest::of(b"?"),
+        question: Digest::hash(b"?"),
         proposer: "ask".to_owned(),
         answer: "{}".to_owned(),
     });
@@ -484,7 +484,7 @@ fn bytes_that_change_under_their_pin() {
     let mut lock = setup.read();
     lock.pin(PinnedImport {
         origin: setup.origin("shared.vplan"),
-        digest: Digest::of(other.as_bytes()),
+        digest: Digest::hash(other.as_bytes()),
         bytes: other.len() as u64,
     });
     setup.project.write(LOCK, encode(&lock));
@@ -501,8 +501,8 @@ fn bytes_that_change_under_their_pin() {
     );
 
     // By hand, without the seal: noticed without a connection and before anything is used.
-    let digest = Digest::of(SHARED.as_bytes()).to_string();
-    let forged = good.replace(&digest, &Digest::of(other.as_bytes()).to_string());
+    let digest = Digest::hash(SHARED.as_bytes()).to_string();
+    let forged = good.replace(&digest, &Digest::hash(other.as_bytes()).to_string());
     setup.project.write(LOCK, &forged);
     for args in [
         &["plan", "--all"][..],

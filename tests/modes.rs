@@ -205,7 +205,7 @@ fn the_question_and_its_record() {
     assert_eq!(record["question"], question);
     assert_eq!(record["answer"]["commands"][0]["command"], "make test");
     let plan: serde_json::Value = serde_json::from_str(&text("plan.json")).unwrap();
-    let digest = vplan::base::canon::Digest::of(project.read("../question.json").as_bytes());
+    let digest = vplan::base::canon::Digest::hash(project.read("../question.json").as_bytes());
     assert_eq!(plan["request"]["proposal"]["question"], digest.to_string());
     let proposed = plan["steps"]
         .as_array()
@@ -585,7 +585,7 @@ fn a_record_is_changed_by_nothing_but_recording() {
         (&account["proposals"], &account["written"]),
         (&2.into(), &true.into())
     );
-    let question = vplan::base::canon::Digest::of(project.read("../question.json").as_bytes());
+    let question = vplan::base::canon::Digest::hash(project.read("../question.json").as_bytes());
     assert_eq!(account["recorded"], question.to_string());
     let both = project.read(LOCK);
     assert!(

@@ -9,7 +9,7 @@ use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
 use vplan::check::output::reader::Stream;
 use vplan::check::output::{self, Scan};
-use vplan::check::reading::{Reading, TestCounts};
+use vplan::check::results::{Reading, TestCounts};
 
 /// A captured output and its meaning. What is absent is not compared.
 #[derive(Deserialize)]
@@ -212,7 +212,7 @@ fn every_captured_output_is_read_as_what_it_means() {
             stderr,
             ..
         } = &captured;
-        let named = output::read(&output::named(case.name, case.kind), stdout, stderr);
+        let named = output::read(&output::resolve_name(case.name, case.kind), stdout, stderr);
         wrong.extend(
             disagreements(&captured, named.as_ref())
                 .into_iter()
@@ -269,7 +269,7 @@ fn outputs_may_come_in_pieces_torn_and_with_other_ends_of_lines() {
             stderr,
             ..
         } = &captured;
-        let formats = output::named(case.name, case.kind);
+        let formats = output::resolve_name(case.name, case.kind);
         let whole = output::read(&formats, stdout, stderr);
         let mut scan = Scan::new(&formats);
         stdout
@@ -315,7 +315,7 @@ fn the_vectors_are_read() {
     for case in &cases {
         let (input, expected) = (&case["input"], &case["expected"]);
         let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-        let formats = output::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
+        let formats = output::resolve_name(FormatName::deserialize(&input["format"]).unwrap(), kind);
         let Some(text) = input["text"]
             .as_str()
             .filter(|t| !formats.is_empty() && !t.is_empty())

@@ -78,7 +78,7 @@ fn both_forms_are_read_and_have_their_digests() {
             // What is written of it again is it.
             assert_eq!(form.read(&form.write(&plan)), Ok(plan.clone()), "{name}");
             assert!(form == Form::Kdl || form.write(&plan) == *text, "{name}");
-            let again = vplan::base::canon::Digest::of(canonical(&plan).as_bytes());
+            let again = vplan::base::canon::Digest::hash(canonical(&plan).as_bytes());
             assert_eq!(again.to_string(), stated(&kdl), "{name}");
         }
         // What was a part of the plan then is one still.

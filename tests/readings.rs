@@ -11,7 +11,7 @@ use vplan::check::output;
 fn disagreement(case: &Value) -> Option<String> {
     let (input, expected) = (&case["input"], &case["expected"]);
     let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-    let formats = output::named(FormatName::deserialize(&input["format"]).unwrap(), kind);
+    let formats = output::resolve_name(FormatName::deserialize(&input["format"]).unwrap(), kind);
     let bytes = match (input["text"].as_str(), input["textHex"].as_str()) {
         (Some(text), _) => text.as_bytes().to_vec(),
         (_, Some(hex)) => (0..hex.len() / 2)

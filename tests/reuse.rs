@@ -728,7 +728,7 @@ fn secrets_are_not_kept() {
         "one:passed",
         "another secret"
     );
-    let digest = vplan::base::canon::Digest::of(b"swordfish-1").hex();
+    let digest = vplan::base::canon::Digest::hash(b"swordfish-1").hex();
     for file in everything(&store(&project)) {
         let bytes = std::fs::read(&file).unwrap();
         for word in ["swordfish", digest.as_str()] {

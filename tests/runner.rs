@@ -195,7 +195,7 @@ fn every_status() {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(
         program["digest"],
-        vplan::base::canon::Digest::of(&bytes).to_string()
+        vplan::base::canon::Digest::hash(&bytes).to_string()
     );
     assert_eq!(program["size"], bytes.len());
     assert!(

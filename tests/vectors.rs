@@ -481,7 +481,7 @@ fn select() {
             same(
                 "digest",
                 &json!(digest),
-                &json!(vplan::base::canon::Digest::of(&canonical.stdout).to_string()),
+                &json!(vplan::base::canon::Digest::hash(&canonical.stdout).to_string()),
             )?;
             digests.push(digest);
         }

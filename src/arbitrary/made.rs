@@ -21,7 +21,7 @@ pub fn step(id: &str) -> Step {
 /// A plan of a contract with these steps: one after another, fail-fast, no budget.
 pub fn plan(steps: Vec<Step>) -> Plan {
     let contract = ContractRef {
-        digest: Digest::of(b""),
+        digest: Digest::hash(b""),
         imports: Vec::new(),
         path: "contracts/verify.vplan".to_owned(),
     };

@@ -92,9 +92,9 @@ pub fn plain_check(id: &str) -> Check {
 pub fn plain_contract(checks: Vec<Check>) -> Contract {
     Contract {
         path: "contracts/verify.vplan".to_owned(),
-        digest: Digest::of(b"contract"),
+        digest: Digest::hash(b"contract"),
         checks: checks.into(),
-        ..vplan_plan::frame::without_contract()
+        ..vplan_plan::skeleton::without_contract()
     }
 }
 

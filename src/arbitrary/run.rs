@@ -13,7 +13,7 @@ use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::outcome::{GRACE_MS, Status};
 use vplan_check::{Kind, Severity};
 use vplan_plan::{Plan, Step, StepIndex};
-use vplan_run::elsewhere::Elsewhere;
+use vplan_run::remote::Elsewhere;
 use vplan_run::event::{Action, Event, Interrupt};
 use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use vplan_run::record::StepRecord;

@@ -136,7 +136,7 @@ mod tests {
             limit_ms: 1000,
             max_output: 10,
             nonce: [nonce; 16],
-            plan: Digest::of(b"plan"),
+            plan: Digest::hash(b"plan"),
             variables: Vec::new(),
         };
         Order::new(&step, terms)
@@ -153,7 +153,7 @@ mod tests {
 
     fn plain() -> Print {
         Print {
-            content: Some(Digest::of(b"x")),
+            content: Some(Digest::hash(b"x")),
             link: None,
             mode: 0o644,
         }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(version, NoAnswer::Version("0.0.9".to_owned()));
         let nonce = refused(&|answer| answer.nonce = "0".repeat(32));
         assert_eq!(nonce, NoAnswer::OtherOrder);
-        let digest = refused(&|answer| answer.order = Digest::of(b"x"));
+        let digest = refused(&|answer| answer.order = Digest::hash(b"x"));
         assert_eq!(digest, NoAnswer::OtherOrder);
         let earlier = refused(&|answer| answer.evidence.earlier = Some(Box::default()));
         assert!(matches!(earlier, NoAnswer::Damaged(_)));

@@ -172,7 +172,7 @@ mod tests {
             limit_ms: 0,
             max_output: 10,
             nonce: [7; 16],
-            plan: Digest::of(b"plan"),
+            plan: Digest::hash(b"plan"),
             variables: Vec::new(),
         };
         Order::new(&step, terms)
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((order.step.retries, order.limit_ms), (0, 1));
         assert!(order.step.needs.is_empty() && order.step.describe.is_none());
         assert_eq!(order.step.machine().unwrap().name, "linux");
-        assert_eq!(order.digest(), Digest::of(order.encode().as_bytes()));
+        assert_eq!(order.digest(), Digest::hash(order.encode().as_bytes()));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl<I: Index> Bits<I> {
     }
 
     /// Returns the set of those of the first `len` things for which `holds` is true.
-    pub fn of(len: usize, holds: impl Fn(I) -> bool) -> Self {
+    pub fn from_fn(len: usize, holds: impl Fn(I) -> bool) -> Self {
         let mut all = Self::none(len);
         let held = (0..len).map(I::new).filter(|i| holds(*i));
         held.for_each(|i| all.set(i));
@@ -100,7 +100,7 @@ impl<I: Index> Bits<I> {
 
     /// Returns the complement.
     pub fn opposite(&self) -> Self {
-        Self::of(self.len, |i| !self.has(i))
+        Self::from_fn(self.len, |i| !self.has(i))
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn sets() {
-        let of = |members: &[usize]| Bits::<Thing>::of(70, |i| members.contains(&i.position()));
+        let of = |members: &[usize]| Bits::<Thing>::from_fn(70, |i| members.contains(&i.position()));
         let (a, b) = (of(&[0, 63, 64, 69]), of(&[0, 64]));
         assert!(a.exceeds(&b) && !b.exceeds(&a) && !b.without(&a).exceeds(&of(&[])));
         assert_eq!(a.without(&b), of(&[63, 69]));

@@ -23,7 +23,7 @@ const PREFIX: &str = "sha256:";
 
 impl Digest {
     /// Returns the digest of some bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
@@ -161,16 +161,16 @@ mod tests {
     fn digests() {
         // FIPS 180-4, the empty message.
         let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Digest::of(b"").to_string(), empty);
-        assert_eq!(empty.parse::<Digest>().unwrap(), Digest::of(b""));
+        assert_eq!(Digest::hash(b"").to_string(), empty);
+        assert_eq!(empty.parse::<Digest>().unwrap(), Digest::hash(b""));
         assert!("sha256:00".parse::<Digest>().is_err());
         assert!(empty.to_uppercase().parse::<Digest>().is_err());
-        assert_eq!(Digest::of_value(&"a"), Digest::of(b"\"a\""));
+        assert_eq!(Digest::of_value(&"a"), Digest::hash(b"\"a\""));
     }
 
     #[test]
     fn a_digest_has_one_spelling() {
-        let digest = Digest::of(b"a");
+        let digest = Digest::hash(b"a");
         assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
         assert_eq!(
             (format!("{digest:?}"), String::from(digest.clone())),

@@ -232,7 +232,7 @@ impl Values {
     /// Returns them as written in names: packages as parts of one.
     pub fn in_names(&self) -> Self {
         let is_package =
-            |name: &str| package_hole(name).is_some() || self.of(&hole_of_name(name)).is_some();
+            |name: &str| package_hole(name).is_some() || self.get(&hole_of_name(name)).is_some();
         let part = |(name, value): (&str, &str)| {
             let value = match is_package(name) {
                 true => as_part_of_name(value),
@@ -255,7 +255,7 @@ impl Values {
     }
 
     /// Returns the value of a placeholder, if it is one of these.
-    pub fn of(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
@@ -268,7 +268,7 @@ impl Values {
         let mut filled = String::with_capacity(text.len());
         let mut behind = 0;
         for (range, name) in holes(text) {
-            let Some(value) = self.of(name) else { continue };
+            let Some(value) = self.get(name) else { continue };
             filled.push_str(text.get(behind..range.start).unwrap_or_default());
             behind = range.end;
             match escape {

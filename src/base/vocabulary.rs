@@ -324,7 +324,7 @@ pub enum Open<T> {
 
 impl<T: Vocabulary> Open<T> {
     /// Returns the word, if it is one.
-    pub fn known(&self) -> Option<T> {
+    pub fn to_known(&self) -> Option<T> {
         match self {
             Self::Known(word) => Some(*word),
             Self::Other(_) => None,
@@ -450,11 +450,11 @@ mod tests {
             "split-conjunction ",
         ] {
             let read: Open<RewriteRule> = serde_json::from_value(text.into()).unwrap();
-            assert_eq!((read.known(), &*read), (None, text));
+            assert_eq!((read.to_known(), &*read), (None, text));
             assert_eq!(serde_json::json!(read), text);
         }
         let read: Open<RewriteRule> = serde_json::from_str("\"split-conjunction\"").unwrap();
-        assert_eq!(read.known(), Some(RewriteRule::SplitConjunction));
+        assert_eq!(read.to_known(), Some(RewriteRule::SplitConjunction));
         assert!(serde_json::from_str::<Open<RewriteRule>>("1").is_err());
     }
 }

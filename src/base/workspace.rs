@@ -94,7 +94,7 @@ impl Manifest {
     }
 
     /// Returns the files next to it on which all packages depend, whether they exist or not.
-    pub fn beside(self) -> &'static [&'static str] {
+    pub fn shared_files(self) -> &'static [&'static str] {
         self.files().2
     }
 

@@ -219,7 +219,7 @@ mod tests {
                     rule: Some("semi".to_owned()),
                     message: "say \"x\\\u{202e}\"\n".to_owned(),
                 },
-                fingerprint: Digest::of(b"1"),
+                fingerprint: Digest::hash(b"1"),
             },
             KnownEntry {
                 check: "unit".to_owned(),
@@ -227,7 +227,7 @@ mod tests {
                 what: EntryKind::Test {
                     name: "t.py::test_a".to_owned(),
                 },
-                fingerprint: Digest::of(b"2"),
+                fingerprint: Digest::hash(b"2"),
             },
         ]))
     }
@@ -254,7 +254,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             good.replacen(from, to, 1)
         };
-        let digest = Digest::of(b"1").to_string();
+        let digest = Digest::hash(b"1").to_string();
         let mut seen = BTreeSet::from([UNKNOWN_CHECK]);
         for (text, code, place) in [
             (with("version 1", "version 1 {"), SYNTAX, "{"),

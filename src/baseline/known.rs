@@ -76,7 +76,7 @@ impl Baseline {
     }
 
     /// Returns the entries, by check; `origin`: its name and where it was read, for people.
-    pub fn known(&self, origin: String) -> KnownFindings {
+    pub fn to_known_findings(&self, origin: String) -> KnownFindings {
         let mut checks: BTreeMap<String, BTreeSet<Digest>> = BTreeMap::new();
         for entry in &self.entries {
             let listed = checks.entry(entry.check.clone()).or_default();

@@ -10,7 +10,7 @@ use vplan_base::word::visible;
 use vplan_check::Kind;
 use vplan_check::baseline::cannot_be_known;
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{FAILED_KEPT, FINDINGS_KEPT, FailedTest, Finding};
+use vplan_check::results::{FAILED_KEPT, FINDINGS_KEPT, FailedTest, Finding};
 use vplan_contract::{Body, Contract};
 use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
@@ -125,7 +125,7 @@ fn changed(
         }
         match steps
             .iter()
-            .map(|(step, record)| found(check, step, record))
+            .map(|(step, record)| identify(check, step, record))
             .collect()
         {
             Err(why) => leave(why.to_string()),
@@ -229,7 +229,7 @@ impl Display for Unlisted {
 ///
 /// # Errors
 /// Its record does not show all that there is.
-fn found(
+fn identify(
     check: &str,
     step: &Step,
     record: &StepRecord,
@@ -285,7 +285,7 @@ fn found(
         .filter_map(|(mut what, identity)| {
             // A tool may name the file from the root of all files.
             if let (EntryKind::Finding { file, .. }, Some(own)) = (&mut what, &identity.file) {
-                *file = shown(own);
+                *file = inert_excerpt(own);
             }
             Some(KnownEntry {
                 check: check.to_owned(),
@@ -315,20 +315,20 @@ fn why_unknowable(steps: &[(&Step, &StepRecord)], unknowable: usize) -> String {
 
 fn of_finding(finding: &Finding) -> EntryKind {
     EntryKind::Finding {
-        file: shown(finding.file.as_deref().unwrap_or_default()),
-        rule: finding.code.as_deref().map(shown),
-        message: shown(&finding.message),
+        file: inert_excerpt(finding.file.as_deref().unwrap_or_default()),
+        rule: finding.code.as_deref().map(inert_excerpt),
+        message: inert_excerpt(&finding.message),
     }
 }
 
 fn of_test(test: &FailedTest) -> EntryKind {
     EntryKind::Test {
-        name: shown(&test.name),
+        name: inert_excerpt(&test.name),
     }
 }
 
 /// Returns the beginning of a text, on one line and inert.
-fn shown(text: &str) -> String {
+fn inert_excerpt(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = inert(line.join(" ").as_bytes());
     match line.char_indices().nth(TEXT_SHOWN) {

@@ -9,7 +9,7 @@
 use super::Kind;
 use super::evidence::{Captured, Evidence};
 use super::outcome::{Cause, Outcome, Status, Terms, wrong_exit};
-use super::reading::{Finding, Level, Reading, TestCounts};
+use super::results::{Finding, Level, Reading, TestCounts};
 use super::tool::Invocation;
 use vplan_base::inert::without_escapes;
 use vplan_base::word::{and_more, count, visible};
@@ -94,7 +94,7 @@ pub(super) fn failures(terms: &Terms<'_>, evidence: &Evidence) -> Option<String>
 /// The reading of a silent compiler or linter that exited with 0: no findings.
 pub fn silence(format: &str, kind: Kind, evidence: &Evidence) -> Option<Reading> {
     let ended_well = evidence.exit == Some(0) && !evidence.timed_out;
-    (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::of(format))
+    (kind != Kind::Test && ended_well && is_silent(evidence)).then(|| Reading::from_format(format))
 }
 
 /// The reading of a tool that ended well and says that it tested nothing: no tests.
@@ -106,7 +106,7 @@ pub fn nothing(run: &Invocation, kind: Kind, evidence: &Evidence) -> Option<Read
     let says = |phrase: &&str| memchr::memmem::find(&text, phrase.as_bytes()).is_some();
     run.no_tests().find(says).map(|_| Reading {
         tests: Some(TestCounts::default()),
-        ..Reading::of(run.program())
+        ..Reading::from_format(run.program())
     })
 }
 

@@ -15,7 +15,7 @@ use super::Kind;
 use super::agreement::{located, short};
 use super::evidence::Evidence;
 use super::outcome::{Cause, Outcome, Status, Terms};
-use super::reading::{FailedTest, Finding, Identity, Level, Reading};
+use super::results::{FailedTest, Finding, Identity, Level, Reading};
 use rules::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::canon::Digest;
@@ -50,7 +50,7 @@ pub fn fingerprints(
     let is_whole = reading.unread.is_empty() && reading.problems.is_empty();
     let format = reading.format.as_str();
     let goes_on = |rule: &&Rule| is_whole && rule.is_whole(format, argv).is_ok();
-    let Some(rule) = Rule::of(format).filter(goes_on) else {
+    let Some(rule) = Rule::from_format(format).filter(goes_on) else {
         return vec![Identity::default(); reading.findings.len() + reading.failed_tests.len()];
     };
     let mut met: BTreeMap<Digest, u32> = BTreeMap::new();
@@ -218,7 +218,7 @@ fn excused(
     let reading = evidence.reading.as_deref();
     let reading = reading.ok_or("its output was not read")?;
     let format = &reading.format;
-    let rule = Rule::of(format);
+    let rule = Rule::from_format(format);
     let rule = rule.ok_or_else(|| format!("`{format}` has no exit code for findings alone"))?;
     if !matches!(terms.exit, [] | [0]) {
         return Err("the contract says which exit codes are accepted".to_owned());
@@ -281,7 +281,7 @@ fn excused(
 
 /// Says why the findings of a format under a command can never be known; `None`: they can.
 pub fn cannot_be_known(format: &str, argv: &[&str]) -> Option<String> {
-    match Rule::of(format) {
+    match Rule::from_format(format) {
         None => {
             let format = visible(format);
             Some(format!(

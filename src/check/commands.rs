@@ -15,7 +15,7 @@ pub fn parts(argv: &[&str]) -> Vec<Invocation> {
     let text = shell_text(argv.iter().copied());
     let found = text.as_deref().map(commands).unwrap_or_default();
     if found.is_empty() {
-        vec![Invocation::of(argv)]
+        vec![Invocation::parse(argv)]
     } else {
         found
     }
@@ -43,7 +43,7 @@ pub fn commands(text: &str) -> Vec<Invocation> {
                 !is_quiet(base_name(program)) && !program.bytes().all(|b| b.is_ascii_digit())
             })
         })
-        .map(|words| Invocation::of(&words))
+        .map(|words| Invocation::parse(&words))
         .collect()
 }
 

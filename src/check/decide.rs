@@ -124,7 +124,7 @@ fn ruled(evidence: &Evidence) -> Outcome {
     if answer.verdict == Ruling::Pass {
         return Outcome::PASSED;
     }
-    let why = super::reading::clipped(&visible(answer.reasoning.trim()));
+    let why = super::results::clipped(&visible(answer.reasoning.trim()));
     let detail = format!("the judge says no: {why}");
     Outcome::new(Status::Failed, Cause::Judged, detail)
 }

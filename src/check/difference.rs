@@ -73,7 +73,7 @@ impl Difference {
     }
 
     /// Makes the difference in one thing with a name: bytes of a path, a variable, an id.
-    pub fn named(kind: DifferenceKind, name: &[u8]) -> Self {
+    pub fn with_name(kind: DifferenceKind, name: &[u8]) -> Self {
         Self {
             name: Some(visible(name)),
             ..Self::unnamed(kind)
@@ -84,7 +84,7 @@ impl Difference {
     pub fn file(change: FileChange, path: &[u8]) -> Self {
         Self {
             change: Some(change),
-            ..Self::named(DifferenceKind::File, path)
+            ..Self::with_name(DifferenceKind::File, path)
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
             (file(FileChange::New), "file `src/a\\n` is new"),
             (file(FileChange::Gone), "file `src/a\\n` is gone"),
             (
-                Difference::named(DifferenceKind::Variable, b"LANG"),
+                Difference::with_name(DifferenceKind::Variable, b"LANG"),
                 "variable `LANG` changed",
             ),
             (

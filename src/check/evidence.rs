@@ -21,7 +21,7 @@ pub struct Evidence {
     /// The identities of the findings in `reading`, then of its failed tests, in their order. Empty
     /// where they were not found out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub identities: Vec<super::reading::Identity>,
+    pub identities: Vec<super::results::Identity>,
     /// The number of processes that were still there when it ended and had to be stopped.
     pub leaked: u32,
     /// The first file that `unchanged` selects and that the step changed.
@@ -32,7 +32,7 @@ pub struct Evidence {
     /// The reading of its output, or of the report that it wrote; absent when it is in no format
     /// that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reading: Option<Box<super::reading::Reading>>,
+    pub reading: Option<Box<super::results::Reading>>,
     /// It was to write a report and wrote none: what `reading` holds comes from its output.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub report_missing: bool,
@@ -86,7 +86,7 @@ pub struct EarlierPass {
     /// The id of the step then.
     pub step: String,
     /// The number of tests that it ran, where its output was read.
-    pub tests: Option<super::reading::TestCounts>,
+    pub tests: Option<super::results::TestCounts>,
     /// The number of warnings in its output, where it was read.
     pub warnings: Option<u64>,
 }

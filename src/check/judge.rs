@@ -71,7 +71,7 @@ pub fn ask(question: &str, context: &[Content], changed: &ChangeSet) -> (String,
         question,
         version: 1,
     };
-    let digest = Digest::of(to_canonical(&asked).as_bytes());
+    let digest = Digest::hash(to_canonical(&asked).as_bytes());
     asked.digest = Some(digest.clone());
     (to_canonical(&asked), digest)
 }

@@ -20,7 +20,7 @@ pub mod observed;
 pub mod outcome;
 pub mod output;
 pub mod pattern;
-pub mod reading;
+pub mod results;
 pub mod request;
 pub mod tool;
 pub mod verb;

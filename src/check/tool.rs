@@ -9,7 +9,7 @@ mod form;
 mod launch;
 mod layer;
 mod package_manager;
-pub mod reading;
+pub mod matched;
 pub mod table;
 
 pub use form::Form;
@@ -33,7 +33,7 @@ pub struct Invocation {
 
 impl Invocation {
     /// Finds the programs that an argument vector starts.
-    pub fn of(argv: &[&str]) -> Self {
+    pub fn parse(argv: &[&str]) -> Self {
         let words: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
         let layers = layers(&words, None);
         Self {
@@ -204,7 +204,7 @@ fn rows_of(layer: &Layer) -> Vec<&'static table::Row> {
         .into_iter()
         .chain(layer.arguments.iter().cloned())
         .collect();
-    let rows = table::of(&layer.program);
+    let rows = table::rows_for(&layer.program);
     rows.filter(|(_, call)| launch::matched(call, &words, &values).is_some())
         .map(|(row, _)| row)
         .collect()
@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     /// Formats `tool:role:asked@dir` for each layer.
-    fn shown(command: &str) -> String {
+    fn format_layers(command: &str) -> String {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let dir = RepoPath::parse(b"d").unwrap();
         let show = |l: Layer| {
@@ -516,7 +516,7 @@ mod tests {
             node --test a.js                              | NodeTest:Plain:a.js@d
             ",
         ) {
-            assert_eq!(shown(command), want, "{command}");
+            assert_eq!(format_layers(command), want, "{command}");
         }
     }
 
@@ -549,7 +549,7 @@ mod tests {
             just --set a b                          | Just:Goals:a@d
             ",
         ) {
-            assert_eq!(shown(command), want, "{command}");
+            assert_eq!(format_layers(command), want, "{command}");
         }
     }
 
@@ -591,7 +591,7 @@ mod tests {
             sh -c pytest                           | Shell:Plain:@d Pytest:Plain:@d
             ",
         ) {
-            assert_eq!(shown(command), want, "{command}");
+            assert_eq!(format_layers(command), want, "{command}");
         }
     }
 
@@ -649,10 +649,10 @@ mod tests {
         ];
         for tool in tools {
             let bare: Vec<&str> = tool.split(' ').collect();
-            let bare = Invocation::of(&bare);
+            let bare = Invocation::parse(&bare);
             for launcher in launchers {
                 let words: Vec<&str> = launcher.split(' ').chain(tool.split(' ')).collect();
-                let got = Invocation::of(&words);
+                let got = Invocation::parse(&words);
                 assert_eq!(got.program(), bare.program(), "{launcher} {tool}");
                 assert_eq!(got.arguments(), bare.arguments(), "{launcher} {tool}");
             }
@@ -684,7 +684,7 @@ mod tests {
             ("env", "env"),
         ] {
             let words: Vec<&str> = command.split_whitespace().collect();
-            let got = Invocation::of(&words);
+            let got = Invocation::parse(&words);
             assert_eq!(got.program(), want, "{command}");
         }
     }
@@ -701,7 +701,7 @@ mod tests {
             ("mocha -R", false),
         ] {
             let words: Vec<&str> = text.split(' ').collect();
-            assert_eq!(Invocation::of(&words).asks(&["tap"]), want, "{text}");
+            assert_eq!(Invocation::parse(&words).asks(&["tap"]), want, "{text}");
         }
     }
 
@@ -746,7 +746,7 @@ mod tests {
     #[test]
     fn no_command_is_too_deep_or_too_odd() {
         let deep = "env ".repeat(100);
-        assert!(shown(&deep).split(' ').count() <= DEEPEST);
+        assert!(format_layers(&deep).split(' ').count() <= DEEPEST);
         for odd in [
             "",
             "make -",
@@ -759,7 +759,7 @@ mod tests {
             "python -m",
             "-",
         ] {
-            let _ = shown(odd);
+            let _ = format_layers(odd);
         }
     }
 
@@ -774,7 +774,7 @@ mod tests {
 
     #[test]
     fn what_is_only_shown() {
-        let is_dry = |text: &str| Invocation::of(&text.split(' ').collect::<Vec<_>>()).is_dry();
+        let is_dry = |text: &str| Invocation::parse(&text.split(' ').collect::<Vec<_>>()).is_dry();
         for (dry, full) in [
             ("make -n test", "make -j2 test"),
             ("make -C a -kn test", "make -C n -fn.mk test"),

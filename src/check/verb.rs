@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::tool::Invocation;
-use super::tool::reading::{Reading, read};
+use super::tool::matched::{Reading, read};
 use super::tool::table::{Class, TaskVerb, task_word};
 use vplan_base::command::{Command, Piece};
 use vplan_base::nearest::nearest;
@@ -110,7 +110,7 @@ pub fn of_words<'a>(
 ) -> (Kind, Option<u64>) {
     let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
     let words: Vec<String> = words.collect();
-    let is_dry = Invocation::of(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_dry();
+    let is_dry = Invocation::parse(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_dry();
     let reading = read(&words);
     // Where the name of a task says nothing, only that it tests is taken from its runner.
     let is_told = |reading: &&Reading| match &reading.task {

@@ -20,7 +20,7 @@ use vplan_contract::{BUILT_IN_ROLES, Contract};
 use vplan_front::std::{SHIPPED, Shipped};
 use vplan_os::completing::{Question, VARIABLE};
 use vplan_repo::load;
-use vplan_run::past::short;
+use vplan_run::run_summary::short;
 
 /// Maximum number of offered runs, the newest ones.
 const RUNS: usize = 50;
@@ -124,7 +124,7 @@ pub fn answer(question: &Question) -> io::Result<Vec<u8>> {
     if question.shell == "bash" {
         (words, index, prefix) = joined(&question.words, question.index);
     }
-    let mut all = with_sources(CommandLine::command(), &Place::of(&words));
+    let mut all = with_sources(CommandLine::command(), &Place::parse(&words));
     let here = std::path::absolute(".").ok();
     let mut text = Vec::new();
     if question.shell == "bash" {
@@ -186,7 +186,7 @@ struct Place {
 
 impl Place {
     /// Reads a command line that is not complete, as far as it goes.
-    fn of(words: &[OsString]) -> Arc<Self> {
+    fn parse(words: &[OsString]) -> Arc<Self> {
         let all = CommandLine::command().ignore_errors(true);
         let read = all.try_get_matches_from(words).ok();
         let read = read.as_ref();
@@ -228,7 +228,7 @@ impl Place {
             Source::Std => {
                 let name = |std: &Shipped| format!("{}@{}", std.name, std.version);
                 let all = SHIPPED.iter();
-                all.map(|std| told(name(std), std.description())).collect()
+                all.map(|std| candidate(name(std), std.description())).collect()
             }
             Source::Document => plain(schema::names()).collect(),
             Source::Jobs => plain([Jobs::AUTO]).collect(),
@@ -246,8 +246,8 @@ impl Place {
         let checks = contract.checks.iter();
         let tags = checks.clone().filter(|_| tags);
         let tags: BTreeSet<&String> = tags.flat_map(|check| &check.tags).collect();
-        let tags = tags.iter().map(|tag| told(format!("tag:{tag}"), "tag"));
-        let checks = checks.map(|check| told(check.id.clone(), check.kind.verb()));
+        let tags = tags.iter().map(|tag| candidate(format!("tag:{tag}"), "tag"));
+        let checks = checks.map(|check| candidate(check.id.clone(), check.kind.verb()));
         checks.chain(tags).collect()
     }
 
@@ -267,7 +267,7 @@ impl Place {
         let all = ids(&history).unwrap_or_default();
         let latest = ["latest", "latest~1"].into_iter().take(all.len());
         let named = all.iter().take(RUNS);
-        let named = named.map(|id| told(short(id).to_owned(), id.get(..15).unwrap_or(id)));
+        let named = named.map(|id| candidate(short(id).to_owned(), id.get(..15).unwrap_or(id)));
         plain(latest).chain(named).collect()
     }
 }
@@ -278,7 +278,7 @@ fn plain<'a>(
     names.into_iter().map(CompletionCandidate::new)
 }
 
-fn told(name: String, help: &str) -> CompletionCandidate {
+fn candidate(name: String, help: &str) -> CompletionCandidate {
     CompletionCandidate::new(name).help(Some(help.to_owned().into()))
 }
 

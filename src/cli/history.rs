@@ -9,7 +9,7 @@ use vplan_base::vocabulary::Exit;
 use vplan_base::word::visible;
 use vplan_engine::Failure;
 use vplan_repo::load::Site;
-use vplan_run::past::{State, Summary, find, short};
+use vplan_run::run_summary::{State, Summary, find, short};
 use vplan_run::verdict::Verdict;
 use vplan_store::history::History;
 

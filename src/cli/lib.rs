@@ -174,7 +174,7 @@ fn help_color(arguments: &[OsString]) -> ColorChoice {
             _ => None,
         })
     };
-    let seen = vplan_os::terminal::look();
+    let seen = vplan_os::terminal::read();
     match joined.or_else(apart) {
         Some("always") => ColorChoice::Always,
         Some("never") => ColorChoice::Never,

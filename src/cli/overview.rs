@@ -47,7 +47,7 @@ pub fn arranged(all: Command) -> Command {
     let (short, long) = (list(&all, false), list(&all, true));
     let topics = all.get_after_help().cloned().unwrap_or_default();
     all.mut_subcommands(usual)
-        .mut_args(|arg| shown(arg, GLOBAL))
+        .mut_args(|arg| hide_unless_usual(arg, GLOBAL))
         .help_template(template)
         .before_help(short)
         .before_long_help(long)
@@ -59,7 +59,7 @@ pub fn arranged(all: Command) -> Command {
 fn usual(command: Command) -> Command {
     let arguments = USUAL.iter().find(|(name, _)| *name == command.get_name());
     let command = match arguments {
-        Some((_, usual)) => command.mut_args(|arg| shown(arg, usual)),
+        Some((_, usual)) => command.mut_args(|arg| hide_unless_usual(arg, usual)),
         None => command,
     };
     let command = command.mut_subcommands(usual);
@@ -70,7 +70,7 @@ fn usual(command: Command) -> Command {
 }
 
 /// Leaves an argument in the short help only if it is one of these.
-fn shown(arg: Arg, usual: &str) -> Arg {
+fn hide_unless_usual(arg: Arg, usual: &str) -> Arg {
     let hidden = !has_word(usual, arg.get_id().as_str());
     arg.hide_short_help(hidden)
 }

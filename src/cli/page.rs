@@ -10,7 +10,7 @@ use vplan_os::files::read_start;
 use vplan_plan::Plan;
 use vplan_plan::audit::matrix::Matrix;
 use vplan_run::journal::{JournalEntry, lines};
-use vplan_run::past::Summary;
+use vplan_run::run_summary::Summary;
 use vplan_run::report::Report;
 use vplan_store::history::History;
 
@@ -75,10 +75,10 @@ fn trend(history: &History, id: &str, plan: &Plan) -> Vec<Summary> {
         }
         let of_it = history.plan(other).ok().flatten();
         if of_it.is_some_and(|plan| path(&plan) == own) {
-            runs.push(history.past(other).summary());
+            runs.push(history.read_run(other).summary());
         }
     }
-    runs.push(history.past(id).summary());
+    runs.push(history.read_run(id).summary());
     // The name of a run begins with the time of its start.
     runs.sort_by(|a, b| a.run_id.cmp(&b.run_id));
     runs

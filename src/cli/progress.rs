@@ -14,7 +14,7 @@ use vplan_base::inert::without_escapes;
 use vplan_base::word::{framed, text_if, visible};
 use vplan_check::outcome::Status;
 use vplan_engine::verify;
-use vplan_os::terminal::{look, size_of_stderr};
+use vplan_os::terminal::{read, size_of_stderr};
 use vplan_plan::{Plan, StepIndex};
 use vplan_run::record::StepRecord;
 use vplan_runner::executor::Running;
@@ -68,7 +68,7 @@ impl<'t> View<'t> {
     /// Takes a live view away. Gives the steps whose line has been printed and stays.
     pub fn close(&mut self) -> BTreeMap<String, Status> {
         let progress = std::mem::replace(&mut self.progress, Progress::None);
-        let seen = progress.seen();
+        let seen = progress.printed_steps();
         progress.close();
         seen
     }
@@ -142,7 +142,7 @@ impl Progress {
 
     fn live(terminal: &Terminal, plan: &Plan, rows: Rows) -> Self {
         let color = terminal.color_stderr;
-        let target = if look().stderr_is_terminal {
+        let target = if read().stderr_is_terminal {
             let screen = Screen::new(Box::new(std::io::stderr()), size_of_stderr);
             ProgressDrawTarget::term_like_with_hz(Box::new(screen), 10)
         } else {
@@ -175,7 +175,7 @@ impl Progress {
 
     /// Steps whose line has been printed and stays, and the status that it gave: a step before it
     /// may fail later on, and then it counts for nothing.
-    fn seen(&self) -> BTreeMap<String, Status> {
+    fn printed_steps(&self) -> BTreeMap<String, Status> {
         match self {
             Self::Plain(plain) => plain.statuses.clone(),
             Self::None | Self::Live(_) => BTreeMap::new(),

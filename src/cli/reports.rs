@@ -130,7 +130,7 @@ impl Reports {
                 failed("the SARIF log", path, &error);
             }
         }
-        let job = Job::look();
+        let job = Job::from_environment();
         if self.github == When::On || (self.github == When::Auto && job.is_one) {
             let way = root.map(|root| job.way_to(root)).unwrap_or_default();
             terminal.command(&github::annotations(report, plan, root, &way));

@@ -47,7 +47,7 @@ pub struct Terminal {
 impl Terminal {
     /// Looks at the standard streams, the flags, and `NO_COLOR`, `FORCE_COLOR`, `CI`, `TERM`.
     pub fn new(color: When, quiet: bool) -> Self {
-        let seen = terminal::look();
+        let seen = terminal::read();
         let wants = |is_terminal: bool| match color {
             When::Always => true,
             When::Never => false,

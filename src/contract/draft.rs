@@ -142,7 +142,7 @@ impl Rows {
     }
 
     /// Returns the values of the row that a place is in, if it is in one.
-    pub fn of(&self, place: Place) -> Option<&Values> {
+    pub fn get(&self, place: Place) -> Option<&Values> {
         let number = usize::try_from(place.row).ok()?.checked_sub(1)?;
         self.0.get(&place.source)?.get(number)
     }
@@ -160,7 +160,7 @@ impl Rows {
                 return false;
             }
             for label in &mut message.labels {
-                if let Some(values) = self.of(label.place) {
+                if let Some(values) = self.get(label.place) {
                     label.text.push_str(&format!(", in the row {values}"));
                 }
                 // So that it is named once.
@@ -323,7 +323,7 @@ pub struct Inclusion {
 
 impl Inclusion {
     /// Returns the use of a file that something belongs to; none for the contract's own.
-    pub(super) fn of(all: &[Self], index: InclusionIndex) -> Option<&Self> {
+    pub(super) fn find(all: &[Self], index: InclusionIndex) -> Option<&Self> {
         let imported = index.position().checked_sub(1)?;
         Some(at(all, InclusionIndex::new(imported)))
     }

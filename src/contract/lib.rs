@@ -118,7 +118,7 @@ pub struct AllowedImport {
 impl Contract {
     /// The values of the row that a place is in, by name; none outside of `each` blocks.
     pub fn row_of(&self, place: Place) -> BTreeMap<String, String> {
-        let row = self.rows.of(place).into_iter().flat_map(Values::iter);
+        let row = self.rows.get(place).into_iter().flat_map(Values::iter);
         row.map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }

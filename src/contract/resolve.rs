@@ -169,7 +169,7 @@ impl<'d> Names<'d> {
     }
 
     /// The checks that have names.
-    pub(super) fn named(&self) -> &BTreeMap<&'d str, CheckIndex> {
+    pub(super) fn named_checks(&self) -> &BTreeMap<&'d str, CheckIndex> {
         &self.checks
     }
 
@@ -244,7 +244,7 @@ fn unique<'d, I>(
     sink: &mut Diagnostics,
 ) -> BTreeMap<&'d str, I> {
     let mut seen: BTreeMap<&str, (I, Place, InclusionIndex)> = BTreeMap::new();
-    let chain = |inclusion| Inclusion::of(inclusions, inclusion).map_or(&[][..], |i| &i.chain);
+    let chain = |inclusion| Inclusion::find(inclusions, inclusion).map_or(&[][..], |i| &i.chain);
     for (name, index, inclusion) in names {
         if name.value.len() > name_bytes {
             let bytes = name.value.len();
@@ -257,7 +257,7 @@ fn unique<'d, I>(
                 let error = format!("several rows make the {what} `{shown}`");
                 let error = Diagnostic::error(EACH_SAME_NAME, error)
                     .label(name.place, "the same in each row")
-                    .help(match rows.of(name.place).and_then(Values::innermost) {
+                    .help(match rows.get(name.place).and_then(Values::innermost) {
                         Some(hole) => format!("put the value into the name: `{shown}-{{{hole}}}`"),
                         None => "put the value into the name".to_owned(),
                     });
@@ -297,7 +297,7 @@ pub(super) fn derive_ids(names: &Names<'_>) -> Dense<CheckIndex, String> {
             ids.push(name.value.clone());
             continue;
         }
-        let used = Inclusion::of(names.inclusions, check.inclusion);
+        let used = Inclusion::find(names.inclusions, check.inclusion);
         let base = used.map_or(String::new(), |used| used.namespace.clone()) + &base_id(check);
         let counter = next.entry(base.clone()).or_insert(1);
         let id = loop {

@@ -185,7 +185,7 @@ impl Checker<'_> {
         let found = self.draft.folders.get(&asked)?;
         let uses = self.paths.workspaces.entry(package.workspace.clone());
         let uses = uses.or_insert_with(|| Uses::new(found, &package.workspace));
-        match uses.of(&package.folder) {
+        match uses.selection(&package.folder) {
             Ok(items) => Some(ItemContent::Paths {
                 items,
                 name: dependents(&package.folder),

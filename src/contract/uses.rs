@@ -48,7 +48,7 @@ impl Uses {
         let uses = uses.collect();
         let beside = found.manifest.into_iter().flat_map(|manifest| {
             let names = [manifest.name()].into_iter();
-            names.chain(manifest.beside().iter().copied())
+            names.chain(manifest.shared_files().iter().copied())
         });
         let shared = beside.filter_map(|name| {
             let path = workspace.dir.join(name.as_bytes()).ok()?;
@@ -65,7 +65,7 @@ impl Uses {
 
     /// Returns the files of a folder and of all that it uses; the first of these folders whose files
     /// no glob can name.
-    pub(super) fn of(&mut self, folder: &RepoPath) -> Result<Arc<Selection>, RepoPath> {
+    pub(super) fn selection(&mut self, folder: &RepoPath) -> Result<Arc<Selection>, RepoPath> {
         let number = self.numbers.get(folder).ok_or_else(|| folder.clone())?;
         if let Some(made) = self.made.get(number) {
             return Ok(Arc::clone(made));
@@ -188,7 +188,7 @@ mod tests {
             let file = path(file);
             let started: Vec<&str> = all
                 .into_iter()
-                .filter(|folder| uses.of(&path(folder)).unwrap().selects(&file))
+                .filter(|folder| uses.selection(&path(folder)).unwrap().selects(&file))
                 .collect();
             assert_eq!(started, want, "{file}");
         }
@@ -198,8 +198,8 @@ mod tests {
     fn a_folder_that_no_glob_names_is_told() {
         let name = "x".repeat(600);
         let mut uses = uses(&[("a", &[&name]), ("b", &[])]);
-        assert_eq!(uses.of(&path("a")).unwrap_err(), path(&name));
-        assert!(uses.of(&path("b")).is_ok());
-        assert_eq!(uses.of(&path("c")).unwrap_err(), path("c"));
+        assert_eq!(uses.selection(&path("a")).unwrap_err(), path(&name));
+        assert!(uses.selection(&path("b")).is_ok());
+        assert_eq!(uses.selection(&path("c")).unwrap_err(), path("c"));
     }
 }

@@ -122,7 +122,7 @@ impl Checker<'_> {
             linked: self.linked(),
             formats: self.definitions(),
             path: self.draft.path.clone(),
-            digest: self.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
+            digest: self.draft.digest.clone().unwrap_or_else(|| Digest::hash(b"")),
             imports: self.draft.imported.clone(),
             importers: importers(&self.draft.inclusions),
             limits,
@@ -575,7 +575,7 @@ mod tests {
         }
     }
 
-    fn said(row: Row, value: impl Into<Written>) -> Draft {
+    fn draft(row: Row, value: impl Into<Written>) -> Draft {
         with(vec![Setting::new(row, value)])
     }
 
@@ -643,13 +643,13 @@ mod tests {
                 },
                 vec!["number"],
             ),
-            (said(Row::Tier, 3), vec!["number"]),
-            (said(Row::Exit, exits), vec!["number", "number"]),
-            (said(Row::Env, variable), vec!["env_name"]),
-            (said(Row::PassEnv, names("1x")), vec!["env_name"]),
-            (said(Row::PassEnv, names("*")), vec!["env_name"]),
-            (said(Row::PassEnv, names("CARGO_*")), vec![]),
-            (said(Row::Produces, globs), vec!["not_a_glob", "not_a_glob"]),
+            (draft(Row::Tier, 3), vec!["number"]),
+            (draft(Row::Exit, exits), vec!["number", "number"]),
+            (draft(Row::Env, variable), vec!["env_name"]),
+            (draft(Row::PassEnv, names("1x")), vec!["env_name"]),
+            (draft(Row::PassEnv, names("*")), vec!["env_name"]),
+            (draft(Row::PassEnv, names("CARGO_*")), vec![]),
+            (draft(Row::Produces, globs), vec!["not_a_glob", "not_a_glob"]),
         ] {
             assert_eq!(codes(&draft, &Caps::default()), want, "{draft:?}");
         }

@@ -39,7 +39,7 @@ impl Target {
     }
 
     /// Returns the system with this word.
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|target| target.word() == word)
     }
 

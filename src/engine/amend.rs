@@ -34,7 +34,7 @@ pub fn amend(
         return Err(first_of(&diagnostics));
     }
     let mut edits = Edits::default();
-    let changes = Changes::of(contract, amendments);
+    let changes = Changes::new(contract, amendments);
     for (place, globs) in &changes.conditions {
         // One check may have read a file, and another one the whole folder around it.
         let globs = fewest(globs.iter().map(|glob| (*glob).clone()).collect());
@@ -91,7 +91,7 @@ struct CheckChange<'w> {
 }
 
 impl<'w> Changes<'w> {
-    fn of(contract: &Contract, amendments: &[&'w Amendment]) -> Self {
+    fn new(contract: &Contract, amendments: &[&'w Amendment]) -> Self {
         let mut changes = Self::default();
         for one in amendments {
             match one {

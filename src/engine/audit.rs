@@ -130,7 +130,7 @@ impl Engine<'_> {
         };
         match audited() {
             Ok((audited, hidden)) => {
-                let mut found = ObservedFindings::of(&audited, denied);
+                let mut found = ObservedFindings::new(&audited, denied);
                 found.caveats.extend(hidden);
                 found
             }

@@ -5,7 +5,7 @@ use super::continuation::accepted_by;
 use super::failure::valid;
 use super::judge_commit::Judge;
 use super::request::Allowed;
-use super::subject::{RoundRequirements, named};
+use super::subject::{RoundRequirements, check_name};
 use crate::{
     Caveat, Code, Contract, ContractRequest, Digest, Effect, Engine, Exit, Facts, Failure, Git,
     LoadError, Oid, Plan, RepoPath, Session, VerifyRequest, visible,
@@ -17,7 +17,7 @@ use vplan_base::word::text_if;
 use vplan_ledger::Ledger;
 use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
-use vplan_plan::frame::without_contract;
+use vplan_plan::skeleton::without_contract;
 use vplan_plan::request::Mode;
 use vplan_repo::changes::base::Unrelated;
 use vplan_repo::ledger_file::LedgerFile;
@@ -139,7 +139,7 @@ pub fn of_run(
     }
     let subject = requested.subject.as_deref();
     if let Some(subject) = subject {
-        named(subject)?;
+        check_name(subject)?;
         if let Some(place) = engine.kept_state(&session.site)? {
             accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
         }

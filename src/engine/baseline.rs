@@ -11,7 +11,7 @@ use vplan_base::word::{and_more, count};
 use vplan_baseline::{Baseline, Recording, partial_checks, record, tighten};
 use vplan_check::baseline::KnownFindings;
 use vplan_repo::baseline::{self as file, BaselineFile};
-use vplan_repo::beside::BesideError;
+use vplan_repo::adjacent_file::BesideError;
 use vplan_run::known::{BaselineSource, BaselineUse};
 
 /// Maximum number of checks that a caveat names.
@@ -40,12 +40,12 @@ pub fn counting(
     engine: &Engine<'_>,
     base: Option<&Oid>,
 ) -> Result<Counting, Failure> {
-    found(session, engine, base, true)
+    find(session, engine, base, true)
 }
 
 /// Finds it as [`counting`]. Without `may_ask`, the commit counts as having none if the work tree
 /// has none and only git could tell.
-fn found(
+fn find(
     session: &Session,
     engine: &Engine<'_>,
     base: Option<&Oid>,
@@ -84,7 +84,7 @@ fn found(
     if let Some(then) = then {
         let origin = format!("`{path}` at {}", commit.short());
         found.used = Some(used(&then, &path, Some(&commit), from));
-        found.known = Some(Arc::new(then.known(origin)));
+        found.known = Some(Arc::new(then.to_known_findings(origin)));
     }
     Ok(found)
 }
@@ -98,7 +98,7 @@ pub(crate) fn of_look(
     engine: &Engine<'_>,
     base: Option<&Oid>,
 ) -> Result<Vec<Caveat>, Failure> {
-    Ok(found(session, engine, base, false)?.caveats)
+    Ok(find(session, engine, base, false)?.caveats)
 }
 
 /// Puts the caveats about the baseline into a plan, in place of earlier ones.
@@ -135,7 +135,7 @@ pub(super) fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
         return false;
     }
     // An unreadable file may be a baseline.
-    !matches!(git.file_at(commit, path, crate::place::MAX_FILE), Ok(None))
+    !matches!(git.file_at(commit, path, crate::location::MAX_FILE), Ok(None))
         || !matches!(git.submodule_around(commit, path), Ok(None))
 }
 
@@ -146,7 +146,7 @@ fn of_work_tree(path: &RepoPath, here: Option<Baseline>, why: &str) -> Counting 
     let origin = format!("`{path}` in the work tree, which counts because {why}");
     Counting {
         used: Some(used(&here, path, None, BaselineSource::WorkTree)),
-        known: Some(Arc::new(here.known(origin))),
+        known: Some(Arc::new(here.to_known_findings(origin))),
         caveats: Vec::new(),
     }
 }
@@ -184,14 +184,14 @@ fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Op
     let sum = |all: &BTreeMap<&str, usize>| all.values().sum::<usize>();
     let mut said = Vec::new();
     if !more.is_empty() {
-        let (entries, names, base) = (count(sum(&more), "entry"), named(&more), commit.short());
+        let (entries, names, base) = (count(sum(&more), "entry"), format_counts(&more), commit.short());
         said.push(format!(
             "adds {entries} ({names}), which excuse nothing before they are at the base {base}"
         ));
     }
     if !gone.is_empty() {
         let entries = count(sum(&gone), "entry");
-        said.push(format!("removes {entries} ({})", named(&gone)));
+        said.push(format!("removes {entries} ({})", format_counts(&gone)));
     }
     if said.is_empty() {
         return None;
@@ -203,7 +203,7 @@ fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Op
 }
 
 /// Names checks with their numbers: `lint` 3, `unit` 1.
-fn named(all: &BTreeMap<&str, usize>) -> String {
+fn format_counts(all: &BTreeMap<&str, usize>) -> String {
     let names: Vec<String> = (all.iter().take(NAMED))
         .map(|(check, n)| format!("`{}` {n}", visible(check)))
         .collect();

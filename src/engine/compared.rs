@@ -13,9 +13,9 @@ use vplan_baseline::{Baseline, differences};
 use vplan_git as git;
 use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::{ContractDiff, Difference};
-use vplan_plan::frame::without_contract;
+use vplan_plan::skeleton::without_contract;
 use vplan_repo::changes::{self, BaseRevision};
-use vplan_repo::folders::{Beside, FoldersOf};
+use vplan_repo::folders::{ModifiedTree, FoldersOf};
 use vplan_repo::{baseline as file, load};
 
 /// One side of a comparison: the contract, or an empty one if it is missing.
@@ -28,7 +28,7 @@ pub struct ReadContract {
 
 impl ReadContract {
     /// Returns the differences between the baselines of two contracts.
-    pub fn known(&self, newer: &ReadContract) -> Vec<Difference> {
+    pub fn baseline_differences(&self, newer: &ReadContract) -> Vec<Difference> {
         differences(&self.baseline, &newer.baseline)
     }
 
@@ -49,7 +49,7 @@ impl ReadContract {
     }
 
     /// Takes a contract and the baseline that belongs to it: of a revision, or of the work tree.
-    fn of(loaded: Loaded, site: &Site, revision: Option<&Oid>) -> Result<Self, Failure> {
+    fn new(loaded: Loaded, site: &Site, revision: Option<&Oid>) -> Result<Self, Failure> {
         let path = file::path_for(&loaded.path);
         let found = file::read(site, &path, revision).map_err(failed)?;
         if found.has_errors() {
@@ -84,9 +84,9 @@ impl Engine<'_> {
         let absolute = dir.join(&name);
         let wanted = ContractRequest {
             contract: Some(&absolute),
-            folders: FoldersOf::And(Beside {
+            folders: FoldersOf::And(ModifiedTree {
                 invented,
-                ..Beside::default()
+                ..ModifiedTree::default()
             }),
             ..self.contract_request(None, None)
         };
@@ -97,7 +97,7 @@ impl Engine<'_> {
             }
             error => error.into(),
         })?;
-        let read = ReadContract::of(loaded, &site, None)?;
+        let read = ReadContract::new(loaded, &site, None)?;
         Ok((site, read))
     }
 
@@ -125,16 +125,16 @@ impl Engine<'_> {
             ..base
         };
         let commit = base.commit.to_string();
-        let beside = Beside {
+        let beside = ModifiedTree {
             invented,
-            ..Beside::default()
+            ..ModifiedTree::default()
         };
         let newer = ContractRequest {
             folders: FoldersOf::And(beside),
             ..self.contract_request(None, Some(&base.commit))
         };
         let older = ContractRequest {
-            folders: FoldersOf::And(Beside {
+            folders: FoldersOf::And(ModifiedTree {
                 tree: Some(&base.commit),
                 ..beside
             }),
@@ -142,11 +142,11 @@ impl Engine<'_> {
         };
         let old = match self.load(site, &older)? {
             Err(LoadError::MissingIn { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(loaded?, site, Some(&base.commit))?),
+            loaded => Ok(ReadContract::new(loaded?, site, Some(&base.commit))?),
         };
         let new = match self.load(site, &newer)? {
             Err(LoadError::Deleted { path, .. }) => Err(path),
-            loaded => Ok(ReadContract::of(loaded?, site, None)?),
+            loaded => Ok(ReadContract::new(loaded?, site, None)?),
         };
         let absent = |path: &RepoPath, note: String| {
             self.observer.note(&note);

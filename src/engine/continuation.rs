@@ -73,7 +73,7 @@ impl Engine<'_> {
         match self.load(site, &wanted) {
             Ok(Err(LoadError::Missing(..))) => false,
             Ok(Ok(loaded)) => {
-                let now = loaded.contract.as_ref().map(ContractMark::of);
+                let now = loaded.contract.as_ref().map(ContractMark::new);
                 before.compare(now.as_ref()) != ContractChange::Same
             }
             Ok(Err(_)) | Err(_) => true,
@@ -129,7 +129,7 @@ impl Continuation<'_> {
         Ok(result)
     }
 
-    fn shown(&self) -> String {
+    fn command_line(&self) -> String {
         visible(self.name)
     }
 
@@ -138,7 +138,7 @@ impl Continuation<'_> {
     }
 
     fn other_subject(&self, result: &mut ContinuationResult) {
-        let name = self.shown();
+        let name = self.command_line();
         let message = format!(
             "`{name}` began in another work tree at this path, or at a commit that `HEAD` does not contain: its rounds are not about this work"
         );
@@ -168,7 +168,7 @@ impl Continuation<'_> {
             path: loaded
                 .filter(|loaded| loaded.revision.is_none())
                 .map(|loaded| loaded.path.clone()),
-            ..ContractMark::of(contract)
+            ..ContractMark::new(contract)
         });
         let Some(before) = before.filter(|_| self.session.request.mode != Mode::Off) else {
             result.contract = before.cloned().or(now);
@@ -185,7 +185,7 @@ impl Continuation<'_> {
             }
             _ if is_allowed => result.contract = now,
             ContractChange::Extended => {
-                let name = self.shown();
+                let name = self.command_line();
                 let message = format!(
                     "the contract is not that of the round of `{name}` before: another round completes it"
                 );
@@ -199,7 +199,7 @@ impl Continuation<'_> {
                 let named = checks.iter().map(|c| format!("`{}`", visible(c)));
                 let message = format!(
                     "the contract does not have all of earlier rounds of `{}` as it was: {}",
-                    self.shown(),
+                    self.command_line(),
                     first_of(named, NAMED)
                 );
                 let is_check = |name: &String| before.checks.contains_key(name);
@@ -226,7 +226,7 @@ impl Continuation<'_> {
         // A request that names its files was compared with another commit.
         let gone = match session.gathered.base.as_ref() == Some(base) {
             true => session.request.gone.clone(),
-            false => engine.gone(&session.site, contract, revision, base, None)?,
+            false => engine.missing_folders(&session.site, contract, revision, base, None)?,
         };
         let identity = contract.identity();
         if gone.folders.is_empty() || self.is_accepted(Some(&identity)) {
@@ -255,7 +255,7 @@ impl Continuation<'_> {
         }
         let message = format!(
             "earlier work of `{}` failed or was not verified in full, and nothing differs from the base now: not done until `vplan run --all` passes",
-            self.shown()
+            self.command_line()
         );
         let way_out = format!(
             "look for the work in `git stash list`; if reverting is the task, `vplan run --all --subject {}`",

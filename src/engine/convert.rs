@@ -51,7 +51,7 @@ impl Kind {
     }
 
     /// Recognises the kind by the file's name, or by its content.
-    pub fn of(name: &str, text: &str) -> Option<Self> {
+    pub fn recognize(name: &str, text: &str) -> Option<Self> {
         let declared = single::recognize(name, text).map(Kind::Declared);
         declared.or_else(|| recognize(name, text).map(Kind::Tool))
     }
@@ -113,7 +113,7 @@ impl Engine<'_> {
     pub fn convert(&self, file: &Path, kind: Option<Kind>) -> Result<Converted, Failure> {
         let name = visible_path(file);
         let content = read(file, &name, self.max_file)?;
-        let kind = kind.or_else(|| Kind::of(&name, &content)).ok_or_else(|| {
+        let kind = kind.or_else(|| Kind::recognize(&name, &content)).ok_or_else(|| {
                         let message = format!("nothing tells what kind of file `{name}` is");
             Failure::usage("vplan::import::kind", message)
                 .help("say it with `--from runr`, `--from github-workflow` or another kind: `vplan import --help` lists them")

@@ -7,7 +7,7 @@ use crate::{ChangeSet, Contract, ContractRequest, Engine, Failure, Oid, RepoPath
 use std::collections::BTreeSet;
 use vplan_base::folders::{EachQuestion, FolderAnswers};
 use vplan_plan::request::{GoneFolder, GoneFolders};
-use vplan_repo::folders::{Beside, FoldersOf, folders_at};
+use vplan_repo::folders::{ModifiedTree, FoldersOf, folders_at};
 
 /// Maximum number of missing folders that are examined one by one for their checks.
 const EACH: usize = 32;
@@ -19,7 +19,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// The commit cannot be listed; a contract that is invalid with these folders.
-    pub(super) fn gone(
+    pub(super) fn missing_folders(
         &self,
         site: &Site,
         contract: &Contract,
@@ -47,10 +47,10 @@ impl Engine<'_> {
             return Ok(GoneFolders::default());
         }
         let read = |without| {
-            let beside = Beside {
+            let beside = ModifiedTree {
                 commit: Some(base),
                 without,
-                ..Beside::default()
+                ..ModifiedTree::default()
             };
             self.with_folders(site, revision, FoldersOf::And(beside))
         };

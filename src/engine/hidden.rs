@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::change::{ChangedFile, Status};
 use vplan_check::observed::Observed;
 use vplan_git::hidden::ignoring_line;
-use vplan_git::unseen::{HiddenBy, HiddenFiles};
-use vplan_plan::about::{Focus, Interest};
+use vplan_git::skipped::{HiddenBy, HiddenFiles};
+use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::definition;
 use vplan_plan::request::Request;
 use vplan_plan::scope::outside;
-use vplan_run::past::is_run_id;
+use vplan_run::run_summary::is_run_id;
 use vplan_store::records;
 
 /// Maximum number of lines that a note proposes.
@@ -186,7 +186,7 @@ impl Session {
         plan: &Plan,
         observed: &BTreeMap<String, Observed>,
     ) -> Option<Caveat> {
-        let hidden = self.with_records(self.git()?.unseen().hidden).into_iter();
+        let hidden = self.with_records(self.git()?.skipped_paths().hidden).into_iter();
         let noted = hidden.filter(|(_, by)| *by != HiddenBy::Repository);
         let files: BTreeSet<RepoPath> = noted.map(|(path, _)| path).collect();
         let steps: Vec<&Step> = plan.steps.iter().collect();
@@ -237,7 +237,7 @@ pub(super) fn out_of_tree(plan: &Plan) -> Option<Caveat> {
     (!concern.files.is_empty()).then(|| {
         Caveat::new(Code::HiddenFiles, Effect::Narrows, message)
             .of_checks(concern.checks.into_iter().collect())
-            .about(concern.files.into_iter().collect())
+            .with_files(concern.files.into_iter().collect())
             .way_out("keep what a check executes in a tracked folder")
     })
 }
@@ -256,7 +256,7 @@ fn narrows(concern: Concern, entered: &BTreeSet<RepoPath>, free: &FreeFolders<'_
     });
     Caveat::new(Code::HiddenFiles, Effect::Narrows, message)
         .of_checks(concern.checks.into_iter().collect())
-        .about(shown.collect())
+        .with_files(shown.collect())
         .way_out(way_out)
 }
 
@@ -271,7 +271,7 @@ fn note(concern: Concern, free: &FreeFolders<'_>) -> Caveat {
     let message = "files are not part of the change that no tracked `.gitignore` ignores";
     Caveat::new(Code::HiddenFiles, Effect::Note, message)
         .of_checks(concern.checks.into_iter().collect())
-        .about(shown.into_iter().collect())
+        .with_files(shown.into_iter().collect())
         .way_out(format!("ignore them in a tracked `.gitignore`: {lines}"))
 }
 

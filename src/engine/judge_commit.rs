@@ -22,7 +22,7 @@ pub struct Judge {
 impl Judge {
     /// Finds it for a run. If the caller names a base, that is the commit. If the caller names
     /// files, or takes all, it is the base of the whole change.
-    pub fn of(session: &Session, engine: &Engine<'_>) -> Self {
+    pub fn find(session: &Session, engine: &Engine<'_>) -> Self {
         let gathered = &session.gathered;
         let own = || Self::since(gathered.base, gathered.unrelated.clone(), session, engine);
         if gathered.place == Some(ChangedIn::WorkTree) {
@@ -37,7 +37,7 @@ impl Judge {
     /// Finds it for a round of a subject that began at a commit.
     pub(crate) fn of_subject(base: Option<Oid>, session: &Session, engine: &Engine<'_>) -> Self {
         let Some(base) = base else {
-            return Self::of(session, engine);
+            return Self::find(session, engine);
         };
         let named = session.gathered.unrelated.clone();
         let unrelated = base.is_empty_tree().then(|| named.unwrap_or_default());

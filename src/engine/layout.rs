@@ -7,7 +7,7 @@ use vplan_base::diagnostic::Diagnostic;
 use vplan_base::source::{Source, Sources};
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::Caps;
-use vplan_os::files::rewrite::{Editable, named};
+use vplan_os::files::rewrite::{Editable, list_by_suffix};
 use vplan_os::input;
 use vplan_repo::import::NOT_UTF8;
 use vplan_repo::load;
@@ -46,7 +46,7 @@ pub struct Text {
 }
 
 impl Text {
-    fn of(name: String, file: Editable) -> Self {
+    fn new(name: String, file: Editable) -> Self {
         Self {
             name,
             bytes: file.bytes().to_vec(),
@@ -122,7 +122,7 @@ impl Engine<'_> {
             let file =
                 Editable::read(path, None, self.max_file).map_err(|e| unreadable(&name, &e))?;
             if !texts.iter().any(|text| text.is_same(&file)) {
-                texts.push(Text::of(name, file));
+                texts.push(Text::new(name, file));
             }
         }
         Ok(texts)
@@ -144,17 +144,17 @@ impl Engine<'_> {
                 message: error_text(&e),
             },
         })?;
-        let mut texts = vec![Text::of(contract.to_string(), file)];
+        let mut texts = vec![Text::new(contract.to_string(), file)];
         let beside = path.parent().unwrap_or(Path::new("."));
         let tests =
-            named(beside, ".test.vplan").map_err(|e| unreadable(&visible_path(beside), &e))?;
+            list_by_suffix(beside, ".test.vplan").map_err(|e| unreadable(&visible_path(beside), &e))?;
         for path in tests {
             let below = path.strip_prefix(&site.root).unwrap_or(&path);
             let name = visible_path(below);
             let file = Editable::read(&path, Some(&site.root), self.max_file)
                 .map_err(|e| unreadable(&name, &e))?;
             if !texts.iter().any(|text| text.is_same(&file)) {
-                texts.push(Text::of(name, file));
+                texts.push(Text::new(name, file));
             }
         }
         Ok(texts)

@@ -2,7 +2,7 @@
 
 use super::failure::invalid;
 use super::pins::{invalid as lock_invalid, no_cache};
-use super::propose::Asking;
+use super::propose::ProposerUse;
 use crate::{
     Contract, Digest, Engine, Failure, GitError, LoadError, Loaded, Oid, PlanRequest, RepoPath,
     Site, visible,
@@ -82,7 +82,7 @@ impl<'e> Locking<'e> {
         }
         let resolve = |revision| {
             let git = site.git.as_ref().map_err(GitError::clone)?;
-            git.named(revision)
+            git.resolve_name(revision)
         };
         Ok(Self {
             engine,
@@ -137,7 +137,7 @@ impl<'e> Locking<'e> {
         let held = |import| Line::held(import, &before);
 
         let gone = |i: &&PinnedImport| pinned.import(&i.origin).is_none();
-        let removed = |i: &PinnedImport| Line::of(&i.origin, Some(i), State::Removed);
+        let removed = |i: &PinnedImport| Line::new(&i.origin, Some(i), State::Removed);
         let refs = pinned.refs.iter();
         let refs = refs.map(|now| Line::of_ref(now, before.commit(&now.at)));
         let gone_refs = before.refs.iter();
@@ -155,7 +155,7 @@ impl<'e> Locking<'e> {
             written: written || recorded.is_some() || !judged.is_empty(),
             judged,
             recorded,
-            ..Account::of(&self.path, entries, &lock)
+            ..Account::unchanged(&self.path, entries, &lock)
         })
     }
 
@@ -255,15 +255,15 @@ impl<'e> Locking<'e> {
             let message = format!("the lock `{path}` of that revision does not pin `{what}`");
             return Err(Failure::drift("vplan::lock::stale", message));
         }
-        let entries = imports.map(|i| Line::of(&i.origin, Some(i), State::Kept));
-        Ok(Account::of(&self.path, entries.collect(), &found.content))
+        let entries = imports.map(|i| Line::new(&i.origin, Some(i), State::Kept));
+        Ok(Account::unchanged(&self.path, entries.collect(), &found.content))
     }
 
     /// Calls the proposer and the judge, and records their answers. Returns the digests of the
     /// questions.
     fn record(&self, asked: &Recording<'_>) -> Result<(Option<Digest>, Vec<Digest>), Failure> {
         let mut session = self.engine.open(&asked.request)?;
-        let (plan, _) = session.make(&asked.request, Asking::Anew, false)?;
+        let (plan, _) = session.make(&asked.request, ProposerUse::Anew, false)?;
         let judge = session.judge(asked.judge, &plan)?;
         let judged = judge.map_or(Ok(Vec::new()), |judge| session.judge_now(&judge, &plan))?;
         let proposer = asked.request.proposer.as_deref();
@@ -327,12 +327,12 @@ impl<'e> Locking<'e> {
         for origin in &asked {
             let pin = found.content.import(origin);
             let state = pin.map_or(State::Missing, |_| State::Kept);
-            entries.push(Line::of(origin, pin, state));
+            entries.push(Line::new(origin, pin, state));
         }
         // While a file is missing, its imports are not known.
         let surplus = found.content.imports.iter();
         let surplus = surplus.filter(|i| whole && !asked.contains(&i.origin));
-        entries.extend(surplus.map(|i| Line::of(&i.origin, Some(i), State::Surplus)));
+        entries.extend(surplus.map(|i| Line::new(&i.origin, Some(i), State::Surplus)));
         let stale = entries.iter().filter(|e| e.state != State::Kept).count();
         let failure = match whole {
             true => (stale > 0).then(|| {
@@ -353,7 +353,7 @@ impl<'e> Locking<'e> {
                 })
             }
         };
-        Ok((Account::of(&self.path, entries, &found.content), failure))
+        Ok((Account::unchanged(&self.path, entries, &found.content), failure))
     }
 }
 
@@ -384,7 +384,7 @@ pub struct Account {
 
 impl Account {
     /// Makes the account of an unchanged lock.
-    pub(crate) fn of(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
+    pub(crate) fn unchanged(path: &RepoPath, entries: Vec<Line>, lock: &Lock) -> Self {
         Self {
             entries,
             judged: Vec::new(),
@@ -418,7 +418,7 @@ pub struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
+    pub(crate) fn new(origin: &GitOrigin, pin: Option<&PinnedImport>, state: State) -> Self {
         Self {
             bytes: pin.map(|p| p.bytes),
             digest: pin.map(|p| p.digest.to_string()),
@@ -444,7 +444,7 @@ impl Line {
             Some(_) => State::Kept,
             None => State::Pinned,
         };
-        Self::of(&import.origin, Some(import), state)
+        Self::new(&import.origin, Some(import), state)
     }
 
     /// Makes the line of a branch or tag, with the earlier pin.
@@ -528,7 +528,7 @@ impl<'e> Locking<'e> {
         }
         let found = self.whole()?;
         let (old, before) = self.loaded(&found.content, &BTreeSet::new())?;
-        let moved = named(&old, &before, names)?;
+        let moved = select_refs(&old, &before, names)?;
         let (new, pinned) = self.loaded(&found.content, &moved)?;
         let sides = (old.contract, new.contract);
         let (Some(contract), Some(after)) = sides else {
@@ -542,7 +542,7 @@ impl<'e> Locking<'e> {
         let newer = Side::new(&after, &new.sources);
         let diff = compare(&older, &newer, &tracked);
         let entries = entries(&before, &pinned, &moved);
-        let account = Account::of(&self.path, entries, &pinned);
+        let account = Account::unchanged(&self.path, entries, &pinned);
         Ok(Moving {
             locking: self,
             account,
@@ -588,7 +588,7 @@ impl Moving<'_, '_> {
 }
 
 /// Returns the branches and tags with these names; all of them if no names are given.
-fn named(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
+fn select_refs(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
     if names.is_empty() {
         return Ok(lock.refs.iter().map(|pinned| pinned.at.clone()).collect());
     }
@@ -646,6 +646,6 @@ fn entries(before: &Pinned, pinned: &Pinned, moved: &BTreeSet<GitRef>) -> Vec<Li
         .imports
         .iter()
         .filter(|i| pinned.import(&i.origin).is_none());
-    entries.extend(gone.map(|import| Line::of(&import.origin, Some(import), State::Removed)));
+    entries.extend(gone.map(|import| Line::new(&import.origin, Some(import), State::Removed)));
     entries
 }

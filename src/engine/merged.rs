@@ -40,7 +40,7 @@ impl Engine<'_> {
         let mut notes = Vec::new();
         let mut parts = Vec::new();
         let mut left = MAX_REPORTS;
-        for file in found(paths, request.expect.is_some(), &mut notes).map_err(reported)? {
+        for file in find_reports(paths, request.expect.is_some(), &mut notes).map_err(reported)? {
             let part = load(&file, &mut left).map_err(reported)?;
             let folder = file.parent().filter(|folder| is_record(&file, folder));
             // Reports of whole runs are not examined: `merge` refuses them anyway.
@@ -72,7 +72,7 @@ fn is_record(file: &Path, folder: &Path) -> bool {
 }
 
 /// Finds the files of all reports, each once.
-fn found(
+fn find_reports(
     paths: &[PathBuf],
     is_expected: bool,
     notes: &mut Vec<String>,

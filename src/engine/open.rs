@@ -1,7 +1,7 @@
 //! Opens the inputs of a plan: the repository, the changed files, the contract.
 
 use super::failure::{Failure, invalid};
-use super::place::Engine;
+use super::location::Engine;
 use super::request::PlanRequest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -22,11 +22,11 @@ use vplan_git::object::Oid;
 use vplan_init::proposal;
 use vplan_plan::request::{ChangedIn, Mode, Request};
 use vplan_repo::changes::base::{Statement, default_base};
-use vplan_repo::changes::earlier::earlier;
+use vplan_repo::changes::earlier_commits::changed_before_head;
 use vplan_repo::changes::gathered::Gathered;
 use vplan_repo::changes::{self, BaseRevision, ChangeSource, base_caveats, given};
 use vplan_repo::load::{self, LoadError, Loaded, Site};
-use vplan_repo::since::Since;
+use vplan_repo::unchanged_contract::Since;
 use vplan_repo::survey::folders::{self, FOLDER_GLOB};
 use vplan_repo::survey::misread::{self, MISREAD_GLOB};
 use vplan_repo::{declaring, lockfile};
@@ -130,7 +130,7 @@ impl Engine<'_> {
             let base = tip.or(gathered.base);
             if let (Some(contract), Some(base)) = (&loaded.contract, &base) {
                 let (revision, changes) = (loaded.revision.as_ref(), Some(&gathered.changes));
-                request.gone = self.gone(&site, contract, revision, base, changes)?;
+                request.gone = self.missing_folders(&site, contract, revision, base, changes)?;
             }
         }
         if request.mode == Mode::Fallback && loaded.is_none() {
@@ -181,7 +181,7 @@ impl Engine<'_> {
                 }
             }
             if begun.is_some() || matches!(source, None | Some(ChangeSource::Base(_))) {
-                gathered.earlier = earlier(git, &base, &gathered.changes, &kept)?;
+                gathered.earlier = changed_before_head(git, &base, &gathered.changes, &kept)?;
             }
         }
         let is_list = matches!(source, Some(ChangeSource::From { .. }));

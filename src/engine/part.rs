@@ -9,7 +9,7 @@ use crate::{
 use std::collections::BTreeSet;
 use vplan_base::change::ChangedFile;
 use vplan_plan::Step;
-use vplan_plan::contains::missing;
+use vplan_plan::containment::missing;
 use vplan_plan::request::{Mode, Request};
 use vplan_repo::changes::base::default_base;
 
@@ -72,7 +72,7 @@ pub(crate) fn part_of_named(
         let help = "leave them out to verify all of it";
         ("the named files are only a part", help)
     };
-    caveats.extend(lacks(&missing, what, help).map(|caveat| caveat.about(files)));
+    caveats.extend(lacks(&missing, what, help).map(|caveat| caveat.with_files(files)));
     Ok(caveats)
 }
 

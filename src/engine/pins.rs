@@ -1,7 +1,7 @@
 //! Selects the lock for the imports of a contract, and handles differences.
 
 use crate::{ContractRequest, Engine, Exit, Failure, LoadError, Loaded, RepoPath, Site};
-use vplan_repo::beside::BesideError;
+use vplan_repo::adjacent_file::BesideError;
 use vplan_repo::load;
 use vplan_repo::lockfile::{self, LockFile};
 use vplan_repo::pinned::PinnedImports;
@@ -31,7 +31,7 @@ impl Engine<'_> {
             wanted.max_file,
         );
         if self.locked {
-            pins.look();
+            pins.read();
         }
         let loaded = load::load(site, wanted, &mut pins);
         let asked = std::mem::take(&mut pins.requested);

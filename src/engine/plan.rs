@@ -5,7 +5,7 @@ use super::base_contract::{attach, of_look};
 use super::baseline;
 use super::judge_commit::Judge;
 use super::open::inferred;
-use super::propose::Asking;
+use super::propose::ProposerUse;
 use super::request::deny;
 use crate::{ChangeSet, Contract, Engine, Facts, Failure, Plan, PlanRequest, Session};
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ impl Engine<'_> {
     /// As [`Engine::plan`].
     pub fn planned(&self, requested: &PlanRequest) -> Result<(Session, Plan, Facts), Failure> {
         let mut session = self.open(requested)?;
-        let (mut plan, facts) = session.plan(requested, Asking::Recorded)?;
+        let (mut plan, facts) = session.plan(requested, ProposerUse::Recorded)?;
         self.add_comparisons(&session, &mut plan)?;
         Ok((session, plan, facts))
     }
@@ -45,7 +45,7 @@ impl Engine<'_> {
     /// # Errors
     /// A baseline that cannot be used.
     pub fn add_comparisons(&self, session: &Session, plan: &mut Plan) -> Result<(), Failure> {
-        let judge = Judge::of(session, self);
+        let judge = Judge::find(session, self);
         attach(plan, of_look(session, self, &judge));
         let found = baseline::of_look(session, self, judge.commit.as_ref())?;
         baseline::attach(plan, found);
@@ -64,7 +64,7 @@ impl Session {
     pub fn plan(
         &mut self,
         requested: &PlanRequest,
-        asking: Asking,
+        asking: ProposerUse,
     ) -> Result<(Plan, Facts), Failure> {
         let made = self.make(
             requested,
@@ -82,7 +82,7 @@ impl Session {
     pub fn make(
         &mut self,
         requested: &PlanRequest,
-        asking: Asking,
+        asking: ProposerUse,
         preflight: bool,
     ) -> Result<(Plan, Facts), Failure> {
         let mut facts = Facts::default();
@@ -109,7 +109,7 @@ impl Session {
             }
             plan = self.compile(&mut facts)?;
         }
-        let unseen = self.unseen(&plan, &facts)?;
+        let unseen = self.skipped_path_caveats(&plan, &facts)?;
         if preflight {
             for _ in 0..MAX_FACT_ROUNDS {
                 let questions = recover::preflight_questions(&plan, &facts);

@@ -9,7 +9,7 @@ use vplan_base::word::Word;
 use vplan_check::verb::CommandRequest;
 use vplan_lang::command::parse_command;
 use vplan_os::process::ask::NoAnswer;
-use vplan_plan::frame::{known_role, without_contract};
+use vplan_plan::skeleton::{known_role, without_contract};
 use vplan_plan::proposal::{Proposal, ProposalAnswer, Question};
 use vplan_plan::request::Request;
 use vplan_repo::lockfile;
@@ -20,7 +20,7 @@ const OF_PROPOSER: &str = "vplan::proposer::";
 
 /// Whether the proposer may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum ProposerUse {
     /// Only recorded answers count: the command is quiet, or `--locked`.
     Recorded,
     /// An answer that is not recorded is requested.
@@ -37,7 +37,7 @@ impl Session {
             changed: self.changed_but_lock(),
             ..self.request.clone()
         };
-        Question::of(self.contract(), &request)
+        Question::from_request(self.contract(), &request)
     }
 
     /// Returns the lock's answer to a question.
@@ -56,13 +56,13 @@ impl Session {
     pub(super) fn proposal(
         &self,
         requested: &PlanRequest,
-        asking: Asking,
+        asking: ProposerUse,
         demanded: bool,
         failed: &mut Option<Caveat>,
     ) -> Result<Option<Proposal>, Failure> {
         match self.propose(requested, asking, demanded) {
             Err(why)
-                if asking == Asking::Now
+                if asking == ProposerUse::Now
                     && why.exit == Exit::Setup
                     && why.code.starts_with(OF_PROPOSER) =>
             {
@@ -80,18 +80,18 @@ impl Session {
     pub(super) fn propose(
         &self,
         requested: &PlanRequest,
-        asking: Asking,
+        asking: ProposerUse,
         demanded: bool,
     ) -> Result<Option<Proposal>, Failure> {
         // An answer may take long and cost money: it is not requested if no plan can be made.
         let none = without_contract();
         known_role(self.contract().unwrap_or(&none), &self.request)?;
         let question = self.question().text();
-        let digest = Digest::of(question.as_bytes());
+        let digest = Digest::hash(question.as_bytes());
         tracing::debug!(%digest, bytes = question.len(), "a question for the proposer");
         let recorded = match asking {
-            Asking::Anew => None,
-            Asking::Recorded | Asking::Now => self.recorded(&digest)?,
+            ProposerUse::Anew => None,
+            ProposerUse::Recorded | ProposerUse::Now => self.recorded(&digest)?,
         };
         if let Some(recorded) = recorded {
             let understood = understand(question, recorded.as_bytes()).map(Some);
@@ -105,7 +105,7 @@ impl Session {
             return Ok(None);
         }
         // For a command that must not call a proposer, it makes no difference whether one is named.
-        if asking == Asking::Recorded {
+        if asking == ProposerUse::Recorded {
             let message = format!(
                 "the proposer's answer to {digest} is not recorded, and nobody may be asked now"
             );
@@ -116,7 +116,7 @@ impl Session {
         }
         let Some(text) = &requested.proposer else {
             let message = match asking {
-                Asking::Anew => "there is no proposer to ask",
+                ProposerUse::Anew => "there is no proposer to ask",
                 _ => "mode `llm` needs a proposer, and no recorded answer fits this request",
             };
             return Err(Failure::usage("vplan::usage::no_proposer", message)

@@ -1,12 +1,12 @@
 //! Determines the subject of a run's round, and records the round in the ledger.
 
-use super::subject::{RoundRequirements, named};
+use super::subject::{RoundRequirements, check_name};
 use crate::{Contract, Engine, Exit, Failure, Plan, Report, Session, Site, Verdict, VerifyRequest};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use vplan_base::setting::Row;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{About, Change, Recorded, Round as Ended, RoundResult, Scope, record};
+use vplan_ledger::round::{SubjectRequest, Change, Recorded, Round as Ended, RoundResult, Scope, record};
 use vplan_ledger::signature::signature;
 use vplan_ledger::{Contents, Ledger, Status, Terms};
 use vplan_repo::contents::Tree;
@@ -74,7 +74,7 @@ pub struct Keeper<'k> {
     terms: Terms,
     attempt: u32,
     /// The subject's base and request.
-    about: About,
+    about: SubjectRequest,
     /// The reason why the round could not be recorded.
     fault: RefCell<Option<Failure>>,
 }
@@ -97,20 +97,20 @@ impl<'k> Keeper<'k> {
             Some(requirements) => (requirements.terms, requirements.about),
             None => {
                 let is_empty = plan.steps.is_empty() && plan.rewrites.is_empty();
-                let about = About {
+                let about = SubjectRequest {
                     scope: if is_empty {
                         Scope::Nothing
                     } else {
                         Scope::Whole
                     },
-                    ..About::default()
+                    ..SubjectRequest::default()
                 };
-                (Terms::of(session.contract().map(|c| &c.gate)), about)
+                (Terms::from_gate(session.contract().map(|c| &c.gate)), about)
             }
         };
         let (keeping, attempt, subject) = match (&requested.subject, memory) {
             (Some(subject), _) => {
-                named(subject)?;
+                check_name(subject)?;
                 let file = LedgerFile::new(engine.state(&session.site)?);
                 let attempt = file.read()?.attempt(subject);
                 (Keeping::File(file), attempt, subject.as_str())
@@ -270,18 +270,18 @@ impl<'k> Keeper<'k> {
         site: &Site,
         contract: Option<&Contract>,
     ) -> Result<Self, Failure> {
-        named(subject)?;
+        check_name(subject)?;
         let keeping = Keeping::File(LedgerFile::new(engine.state(site)?));
-        let terms = Terms::of(contract.map(|c| &c.gate));
+        let terms = Terms::from_gate(contract.map(|c| &c.gate));
         let began = Began {
             assumed: false,
             base: None,
             contract: contract.map(|c| c.digest.clone()),
             gate: terms,
         };
-        let about = About {
+        let about = SubjectRequest {
             began: Some(began),
-            ..About::default()
+            ..SubjectRequest::default()
         };
         Ok(Self::without_run(keeping, subject, terms, about))
     }
@@ -300,13 +300,13 @@ impl<'k> Keeper<'k> {
             Some(_) => Keeping::File(LedgerFile::new(engine.state(&session.site)?)),
             None => Keeping::Memory(memory),
         };
-        let terms = Terms::of(session.contract().map(|c| &c.gate));
+        let terms = Terms::from_gate(session.contract().map(|c| &c.gate));
         let subject = subject.unwrap_or_default();
-        Ok(Self::without_run(keeping, subject, terms, About::default()))
+        Ok(Self::without_run(keeping, subject, terms, SubjectRequest::default()))
     }
 
     /// Makes the keeper of a round without a run.
-    fn without_run(keeping: Keeping<'k>, subject: &str, terms: Terms, about: About) -> Self {
+    fn without_run(keeping: Keeping<'k>, subject: &str, terms: Terms, about: SubjectRequest) -> Self {
         Self {
             keeping,
             subject: subject.to_owned(),

@@ -76,7 +76,7 @@ pub(super) fn sandbox(
         (true, _) => None,
         (false, SandboxMissing::Refuse) => return Err(unavailable(&without, &lacking)),
         (false, SandboxMissing::Run) => {
-            let (steps, why) = (named(&without), reasons(&lacking));
+            let (steps, why) = (format_steps(&without), reasons(&lacking));
             let were = if without.len() == 1 {
                 "it was"
             } else {
@@ -289,13 +289,13 @@ fn broken(error: &std::io::Error) -> Failure {
 }
 
 fn unavailable(without: &[&str], lacking: &BTreeMap<Guarantee, String>) -> Failure {
-    let (steps, why) = (named(without), reasons(lacking));
+    let (steps, why) = (format_steps(without), reasons(lacking));
     let message = format!("{steps} cannot be confined as asked: {why}");
     Failure::setup("vplan::sandbox::unavailable", message)
         .help("`vplan audit --machine` shows what this system guarantees; `--sandbox-missing run` runs with that, which is no full pass")
 }
 
-fn named(steps: &[&str]) -> String {
+fn format_steps(steps: &[&str]) -> String {
     first_of(steps.iter().map(|id| format!("`{id}`")), NAMED)
 }
 

@@ -4,7 +4,7 @@
 use super::failure::invalid;
 use super::open;
 use super::part::{does_not_fit, part_of_present};
-use super::propose::Asking;
+use super::propose::ProposerUse;
 use super::request::{PlanFile, deny, selector};
 use crate::{
     Caveat, ChangeSource, ContractRequest, Engine, Exit, Failure, History, LoadError, Loaded, Plan,
@@ -36,7 +36,7 @@ use vplan_repo::changes::error::ChangeError;
 use vplan_repo::changes::gathered::Gathered;
 use vplan_repo::changes::{self, BaseRevision, base_caveats, given};
 use vplan_run::journal::replay;
-use vplan_run::past::Tally;
+use vplan_run::run_summary::Tally;
 use vplan_run::report::SavedPlan;
 use vplan_store::history::MAX_FILE;
 use vplan_store::records::EVENTS;
@@ -249,7 +249,7 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
     // A plan does not record whether it was requested without preflight: either way of making it is
     // accepted.
     let preflight = !plan.policy.recover.is_empty();
-    let present = match session.make(requested, Asking::Recorded, preflight) {
+    let present = match session.make(requested, ProposerUse::Recorded, preflight) {
         Ok((present, _)) => present,
         Err(failure) => {
             plan.caveats.push(does_not_fit());
@@ -270,7 +270,7 @@ fn compare(session: &mut Session, requested: &PlanRequest, plan: &mut Plan) -> V
     if present.digest == plan.digest {
         return Vec::new();
     }
-    match session.make(requested, Asking::Recorded, false) {
+    match session.make(requested, ProposerUse::Recorded, false) {
         Ok((plain, _)) if plain.digest == plan.digest => Vec::new(),
         _ => {
             let differences = drift(plan, &present);
@@ -494,7 +494,7 @@ impl Engine<'_> {
 
 impl KnownTimes {
     /// Describes the source of a division's weights.
-    pub fn told(&self, plan: &Plan) -> String {
+    pub fn describe_source(&self, plan: &Plan) -> String {
         let known = |id: &str| self.medians.contains_key(id);
         let all = plan.steps.len();
         let known = plan.steps.iter().filter(|step| known(&step.id)).count();

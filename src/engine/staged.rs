@@ -12,10 +12,10 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use vplan_contract::Test;
 use vplan_git::mended::MendError;
-use vplan_git::unseen::HiddenBy;
+use vplan_git::skipped::HiddenBy;
 use vplan_os::files;
 use vplan_os::view::{self, View, ViewError};
-use vplan_plan::about::{Focus, Interest};
+use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::request::ChangedIn;
 
@@ -70,7 +70,7 @@ pub(super) fn agree(session: &Session, plan: &Plan) -> Result<Vec<Caveat>, Failu
         return Ok(caveats);
     }
     differing.sort();
-    let files = named(&differing);
+    let files = format_files(&differing);
     if is_view {
         let message = format!("the content that is staged cannot be written out: {files}");
         return Err(Failure::setup("vplan::staged::unwritable", message)
@@ -101,7 +101,7 @@ pub(super) fn only_in_a_view(session: &Session) -> Failure {
         return conflicts(&apart.conflicts);
     }
     if !both.is_empty() {
-        let files = named(&both);
+        let files = format_files(&both);
         let message = format!("staged files have changes that are not staged: {files}");
         return Failure::usage("vplan::fix::unstaged", message)
             .help("`git add` these changes too, or put them aside: a fix would mix them with what is staged");
@@ -110,7 +110,7 @@ pub(super) fn only_in_a_view(session: &Session) -> Failure {
 }
 
 fn conflicts(files: &[RepoPath]) -> Failure {
-    let message = format!("the index has conflicts in {}", named(files));
+    let message = format!("the index has conflicts in {}", format_files(files));
     Failure::usage("vplan::staged::conflicts", message).help("resolve them and `git add` the files")
 }
 
@@ -168,7 +168,7 @@ fn matters(session: &Session, foci: &[Focus<'_>], path: &RepoPath, least: Intere
 pub(super) fn index_differs(wrote: &[RepoPath]) -> Caveat {
     let message = "checks changed files: what was verified is not what is staged";
     Caveat::new(Code::IndexDiffers, Effect::Incomplete, message)
-        .about(wrote.to_vec())
+        .with_files(wrote.to_vec())
         .way_out("let them run in the work tree, `git add` what they wrote, and run again")
 }
 
@@ -226,7 +226,7 @@ fn places(
 
 /// Makes a checkout of the index, and becomes a vplan that runs in it. Returns why that failed.
 fn checked_out(engine: &Engine<'_>, site: &Site, state: &Path) -> Result<Failure, Failure> {
-    let view = View::beside(&site.root, state).map_err(|e| no_view(&e))?;
+    let view = View::create(&site.root, state).map_err(|e| no_view(&e))?;
     let make = || {
         let tree = view.tree();
         let index = engine.locate()?.at_index();
@@ -300,7 +300,7 @@ fn no_view(error: &ViewError) -> Failure {
     )
 }
 
-fn named(files: &[RepoPath]) -> String {
+fn format_files(files: &[RepoPath]) -> String {
     first_of(files.iter().map(|file| format!("`{file}`")), NAMED)
 }
 
@@ -321,7 +321,7 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     let is_there = |folder: &&RepoPath| site.root.join(folder.to_os()).is_dir();
     let there: Vec<&RepoPath> = folders.iter().filter(is_there).collect();
     for folder in &there {
-        (make_room(&copy.root, folder).and_then(|()| Mirror::of(site, copy, folder)?.make(folder)))
+        (make_room(&copy.root, folder).and_then(|()| Mirror::new(site, copy, folder)?.make(folder)))
             .map_err(|e| refused(folder, &e.to_string()))?;
     }
     let (false, Ok(git)) = (there.is_empty(), &copy.git) else {
@@ -362,7 +362,7 @@ struct Mirror<'a> {
 }
 
 impl<'a> Mirror<'a> {
-    fn of(site: &'a Site, copy: &'a Site, folder: &RepoPath) -> io::Result<Self> {
+    fn new(site: &'a Site, copy: &'a Site, folder: &RepoPath) -> io::Result<Self> {
         let (home, tree) = (site.root.as_path(), copy.root.as_path());
         let own = home.join(folder.to_os()).canonicalize()?;
         let leads_out = |path: &&RepoPath| {
@@ -420,7 +420,7 @@ type Stamps = BTreeMap<RepoPath, [[i64; 2]; 3]>;
 
 impl Linked {
     /// Records the state of a contract's linked folders; `None` if nothing is linked.
-    pub fn look(site: &Site, folders: &[RepoPath]) -> Option<Self> {
+    pub fn record(site: &Site, folders: &[RepoPath]) -> Option<Self> {
         let stamped = folders.iter().map(|f| (f.clone(), stamps(&site.home, f)));
         (site.is_checkout() && !folders.is_empty()).then(|| Self {
             home: site.home.clone(),
@@ -446,7 +446,7 @@ impl Linked {
         let message = "checks may have changed files of folders that the checkout has as links: they are the repository's own";
         let caveat = || Caveat::new(Code::LinkedChanged, Effect::Note, message);
         changed.truncate(FILES_SHOWN);
-        (!changed.is_empty()).then(|| caveat().about(changed))
+        (!changed.is_empty()).then(|| caveat().with_files(changed))
     }
 }
 

@@ -14,11 +14,11 @@ use std::path::Path;
 use vplan_base::word::{framed, text_if};
 use vplan_check::verb::CommandRequest;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{About, Scope};
+use vplan_ledger::round::{SubjectRequest, Scope};
 use vplan_ledger::undone::{PATHS, Trace, moved, undone};
 use vplan_ledger::{SubjectEntry, Terms, wrong_name};
 use vplan_os::view;
-use vplan_plan::contains::missing;
+use vplan_plan::containment::missing;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Risk};
 use vplan_repo::changes::base::{DefaultBase, default_base};
 use vplan_repo::changes::error::ChangeError;
@@ -53,7 +53,7 @@ pub struct SubjectBase {
 #[derive(Debug)]
 pub struct RoundRequirements {
     /// The subject's base and request, for the ledger.
-    pub about: About,
+    pub about: SubjectRequest,
     /// The subject's base.
     pub base: Option<Oid>,
     /// The commit whose contract counts.
@@ -70,7 +70,7 @@ pub struct RoundRequirements {
 ///
 /// # Errors
 /// Exit 2.
-pub fn named(subject: &str) -> Result<(), Failure> {
+pub fn check_name(subject: &str) -> Result<(), Failure> {
     let Some(why) = wrong_name(subject) else {
         return Ok(());
     };
@@ -97,11 +97,11 @@ impl Subject {
     ///
     /// # Errors
     /// An invalid name (exit 2), a ledger that cannot be used (exit 5).
-    pub fn of(engine: &Engine<'_>, name: Option<&str>) -> Result<Option<Self>, Failure> {
+    pub fn open(engine: &Engine<'_>, name: Option<&str>) -> Result<Option<Self>, Failure> {
         let Some(name) = name else {
             return Ok(None);
         };
-        named(name)?;
+        check_name(name)?;
         let site = engine.locate()?;
         let entry = match engine.kept_state(&site)? {
             Some(place) => LedgerFile::new(place).read()?.entry(name).cloned(),
@@ -161,7 +161,7 @@ impl Subject {
         let head = session.git().and_then(|git| git.head().ok().flatten());
         let (contained, left_behind) = match is_view {
             true => (Vec::new(), false),
-            false => self.look(session, head.as_ref(), &changes, &mut caveats),
+            false => self.check_earlier_rounds(session, head.as_ref(), &changes, &mut caveats),
         };
         let touched = changes.contains(&session.contract_path);
         let present = match touched {
@@ -194,7 +194,7 @@ impl Subject {
             Scope::Whole if result.is_part => scope = Scope::Part,
             Scope::Whole | Scope::Nothing => {}
         }
-        let about = About {
+        let about = SubjectRequest {
             because,
             contained,
             contract: result.contract,
@@ -203,7 +203,7 @@ impl Subject {
             root: site_identity(&session.site),
             scope,
             trace,
-            ..self.about(session, place, terms)
+            ..self.request(session, place, terms)
         };
         Ok(RoundRequirements {
             about,
@@ -216,7 +216,7 @@ impl Subject {
     }
 
     /// Describes the subject's base and its request for the ledger.
-    fn about(&self, session: &Session, place: Option<SubjectBase>, gate: Terms) -> About {
+    fn request(&self, session: &Session, place: Option<SubjectBase>, gate: Terms) -> SubjectRequest {
         let base = place.map(|p| p.commit.to_string());
         let request = &session.request;
         let explicit = request.explicit.iter().map(CommandRequest::to_text);
@@ -238,11 +238,11 @@ impl Subject {
             },
             gate,
         };
-        About {
+        SubjectRequest {
             asked,
             began: Some(began),
             known: self.began().and_then(|b| b.base.clone()),
-            ..About::default()
+            ..SubjectRequest::default()
         }
     }
 
@@ -298,7 +298,7 @@ impl Subject {
 
     /// Checks that the work of earlier rounds is there. Returns which of their commits HEAD
     /// contains, and whether HEAD has left all of them.
-    fn look(
+    fn check_earlier_rounds(
         &self,
         session: &Session,
         head: Option<&Oid>,
@@ -331,7 +331,7 @@ impl Subject {
                 "the work of earlier rounds of `{name}` is not in `HEAD`: all of its files are as at the base{known}"
             );
             let caveat = Caveat::new(Code::LeftBehind, Effect::Incomplete, message);
-            caveats.push(caveat.about(behind.files.clone()));
+            caveats.push(caveat.with_files(behind.files.clone()));
             return (contained, true);
         }
         let here = undone(here, differs);
@@ -344,7 +344,7 @@ impl Subject {
             };
             let message =
                 format!("files that an earlier round changed are as at the base again{what}");
-            caveats.push(Caveat::new(Code::Undone, effect, message).about(files));
+            caveats.push(Caveat::new(Code::Undone, effect, message).with_files(files));
         }
         (contained, false)
     }
@@ -358,7 +358,7 @@ impl Subject {
         caveats: &mut Vec<Caveat>,
     ) -> Terms {
         let contract = session.contract();
-        let today = Terms::of(contract.map(|c| &c.gate));
+        let today = Terms::from_gate(contract.map(|c| &c.gate));
         let own = contract.map(Contract::identity);
         let mut accepted = self.entry.iter().flat_map(|e| &e.accepted);
         if accepted.any(|a| Some(&a.contract) == own.as_ref()) {
@@ -368,7 +368,7 @@ impl Subject {
             let revision = commit.to_string();
             let wanted = engine.contract_request(Some(&revision), Some(commit));
             let loaded = engine.load(&session.site, &wanted).ok()?.ok()?;
-            loaded.contract.map(|c| Terms::of(Some(&c.gate)))
+            loaded.contract.map(|c| Terms::from_gate(Some(&c.gate)))
         };
         let requirements = match self.began() {
             Some(began) if began.base.is_some() => began.gate,

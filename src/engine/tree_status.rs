@@ -4,8 +4,8 @@
 use super::base_contract::{Terms, accepted_for, attach, caveats};
 use super::baseline::counting;
 use super::judge_commit::Judge;
-use super::propose::Asking;
-use super::subject::named;
+use super::propose::ProposerUse;
+use super::subject::check_name;
 use crate::{
     Caveat, ChangeSource, Code, Digest, Effect, Engine, Exit, Failure, History, Plan, PlanRequest,
     Report, Session, Site, visible,
@@ -16,9 +16,9 @@ use vplan_check::outcome::Cause;
 use vplan_plan::caveat;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, RequestRecord, Risk};
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_run::ended::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
+use vplan_run::recorded_answer::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
 use vplan_run::known::BaselineUse;
-use vplan_run::past::{State, short};
+use vplan_run::run_summary::{State, short};
 use vplan_runner::tree::Present;
 
 /// Maximum number of examined runs, the newest first.
@@ -276,9 +276,9 @@ impl<'a> RequestedPlans<'a> {
             None if key.fallback => Mode::Fallback,
             _ => Mode::Contract,
         };
-        let (mut plan, _) = self.session.make(&self.request, Asking::Recorded, false)?;
-        let (repaired, _) = self.session.make(&self.request, Asking::Recorded, true)?;
-        let judge = Judge::of(&self.session, self.engine);
+        let (mut plan, _) = self.session.make(&self.request, ProposerUse::Recorded, false)?;
+        let (repaired, _) = self.session.make(&self.request, ProposerUse::Recorded, true)?;
+        let judge = Judge::find(&self.session, self.engine);
         let terms = Terms {
             effect: Effect::Incomplete,
             accepted: &self.accepted,
@@ -294,7 +294,7 @@ impl<'a> RequestedPlans<'a> {
         if !report.steps.iter().any(|s| s.reason == Some(Cause::Known)) {
             return Ok(());
         }
-        let judge = Judge::of(&self.session, self.engine);
+        let judge = Judge::find(&self.session, self.engine);
         let now = counting(&self.session, self.engine, judge.commit.as_ref())
             .map_err(|failure| WhyNot::not(visible(&failure.message)))?;
         let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
@@ -328,7 +328,7 @@ fn of_subject(
     let Some(subject) = &wanted.subject else {
         return Ok((accepted, None));
     };
-    named(subject)?;
+    check_name(subject)?;
     let Some(place) = engine.kept_state(site)? else {
         return Ok((accepted, None));
     };
@@ -366,7 +366,7 @@ fn search(
     };
     for id in all.iter().take(LOOKED_AT) {
         let known = vault.as_ref().and_then(|vault| vault.get(id));
-        if let Some(answer) = search.look(id, known.as_ref(), recorded.contains(id)) {
+        if let Some(answer) = search.examine(id, known.as_ref(), recorded.contains(id)) {
             return Ok(answer);
         }
         if search.read >= READ {
@@ -390,7 +390,7 @@ struct Search<'s, 'a> {
 
 impl Search<'_, '_> {
     /// Examines a run; returns the answer if no further run needs to be examined.
-    fn look(
+    fn examine(
         &mut self,
         id: &str,
         known: Option<&EndedRun>,
@@ -436,7 +436,7 @@ impl Search<'_, '_> {
     }
 
     fn is_finished(&self, id: &str) -> bool {
-        self.history.past(id).summary().state == State::Finished
+        self.history.read_run(id).summary().state == State::Finished
     }
 
     fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {

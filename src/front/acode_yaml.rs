@@ -150,11 +150,11 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             "format" => {
                 let why = "it changes files and verifies nothing";
                 let hand = "a check that runs it, with `unchanged \"**\"`, fails when something is not formatted";
-                builder.lose(Lost::gone("`commands.format`", key.place, why).by_hand(hand));
+                builder.lose(Lost::omitted("`commands.format`", key.place, why).by_hand(hand));
             }
             "start" => {
                 let why = "it starts the program and verifies nothing";
-                builder.lose(Lost::gone("`commands.start`", key.place, why));
+                builder.lose(Lost::omitted("`commands.start`", key.place, why));
             }
             name if has_word(GROUPS, name) => {}
             _ => builder.unknown("commands.", key, GROUPS),

@@ -13,7 +13,7 @@ use super::print::{Comments, print};
 use super::tree::{self, Node};
 use super::{acode_yaml, ralph_tui, runr_json};
 pub use account::{
-    About, BAD_COMMAND, BAD_VALUE, CODES, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE,
+    Statement, BAD_COMMAND, BAD_VALUE, CODES, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE,
     WRONG_TYPE, Weight,
 };
 use builder::Builder;
@@ -215,9 +215,9 @@ pub fn text(conversion: &Conversion, sources: &Sources) -> String {
         )];
         lines.extend(lost.instead.iter().map(|text| format!("  by hand: {text}")));
         match lost.about {
-            About::File => comments.head.extend(lines),
-            About::Entry(index) => comments.entries.entry(index).or_default().extend(lines),
-            About::Risk(index) => comments.risks.entry(index).or_default().extend(lines),
+            Statement::File => comments.head.extend(lines),
+            Statement::Entry(index) => comments.entries.entry(index).or_default().extend(lines),
+            Statement::Risk(index) => comments.risks.entry(index).or_default().extend(lines),
         }
     }
     print(&conversion.draft, &comments)
@@ -277,7 +277,7 @@ fn essence(contract: &Contract) -> Contract {
     let mut plain = contract.clone();
     plain.path.clear();
     plain.rows = Rows::default();
-    plain.digest = vplan_base::canon::Digest::of(b"");
+    plain.digest = vplan_base::canon::Digest::hash(b"");
     plain.conditions = Dense::default();
     for check in &mut plain.checks {
         (check.place, check.line, check.column) = (Place::default(), 0, 0);

@@ -17,7 +17,7 @@ use vplan_contract::error::{
     EACH_GLOB, EACH_NAME, EACH_TOO_MANY, EACH_TWICE, EACH_UNUSED, EACH_WORKSPACE,
 };
 use vplan_lang::ast::{Arg, Body, Node, Value};
-use vplan_lang::error::shown;
+use vplan_lang::error::quote;
 use vplan_lang::statement::Keyword;
 
 /// Maximum number of rows of an `each`.
@@ -101,7 +101,7 @@ impl Lowering<'_> {
         let mut seen: BTreeMap<&[String], Span> = BTreeMap::new();
         for row in &rows {
             if let Some(first) = seen.insert(&row.values, row.span) {
-                let error = format!("the row {} is there twice", shown(&row.values.join(" ")));
+                let error = format!("the row {} is there twice", quote(&row.values.join(" ")));
                 let error =
                     Diagnostic::twice(EACH_TWICE, error, self.place(row.span), self.place(first));
                 let error = error.help("keep one of them");
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         let span = named.map_or(node.keyword, |arg| arg.span);
         let place = self.place(span);
         let Some(workspace) = WorkspaceQuery::parse(&self.whereabouts.dir, &text) else {
-            let message = format!("{} is no manifest of the repository", shown(&text));
+            let message = format!("{} is no manifest of the repository", quote(&text));
             let error = Diagnostic::error(EACH_WORKSPACE, message)
                 .label(place, "a path below the directory of the contract is expected")
                 .help("it is written `each NAME in-workspace \"web/package.json\" {`, or without a path for the manifest beside the root");
@@ -185,11 +185,11 @@ impl Lowering<'_> {
                 (format!("{names} and {stars} `*`"), "a `*` for each name")
             }
             Err(FolderError::Wildcard) => (
-                format!("{} is no glob of folders", shown(&glob)),
+                format!("{} is no glob of folders", quote(&glob)),
                 "`*` stands for a whole name, and nothing else is a wildcard",
             ),
             Err(FolderError::Path) => (
-                format!("{} names no folders of the repository", shown(&glob)),
+                format!("{} names no folders of the repository", quote(&glob)),
                 "a path below the directory of the contract is expected",
             ),
         };
@@ -227,7 +227,7 @@ impl Lowering<'_> {
     /// Whether the rows of an `each` over folders make more than a contract may have, which is
     /// reported.
     fn is_too_many(&mut self, node: &Node<'_>, body: &Body<'_>, rows: usize) -> bool {
-        let made = Made::of(&body.nodes, &mut None);
+        let made = Made::count(&body.nodes, &mut None);
         let checks = made.checks.saturating_mul(rows);
         let made = Made {
             checks: checks.saturating_add(self.draft.entries.len()),
@@ -247,7 +247,7 @@ impl Lowering<'_> {
     /// before anything is made.
     pub(super) fn is_too_much(&mut self, nodes: &[Node<'_>]) -> bool {
         let mut most_rows = None;
-        let made = Made::of(nodes, &mut most_rows);
+        let made = Made::count(nodes, &mut most_rows);
         let first = nodes
             .iter()
             .find(|node| node.statement.keyword == Keyword::Each);
@@ -274,14 +274,14 @@ struct Made {
 
 impl Made {
     /// Counts, without making anything. `most` becomes the first `each` with more rows than the cap.
-    fn of(nodes: &[Node<'_>], most: &mut Option<(usize, Span)>) -> Self {
+    fn count(nodes: &[Node<'_>], most: &mut Option<(usize, Span)>) -> Self {
         let mut all = Self::default();
         for node in nodes {
             let is_check = matches!(
                 node.statement.keyword,
                 Keyword::Check | Keyword::RunAnonymous
             );
-            let inner = node.body.as_ref().map(|body| Self::of(&body.nodes, most));
+            let inner = node.body.as_ref().map(|body| Self::count(&body.nodes, most));
             let rows = if node.statement.keyword == Keyword::Each {
                 row_count(node)
             } else {

@@ -18,7 +18,7 @@
 //! equivalent. `a && b` becomes two checks, and the second needs the first. Everything else goes
 //! through `sh -c`, marked as such.
 
-use super::convert::account::{About, Lost};
+use super::convert::account::{Statement, Lost};
 use super::convert::builder::{Builder, Spec, unused};
 use super::picomatch::{Never, Translated, translate};
 use super::tree::{self, Key, Node};
@@ -128,7 +128,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
     let (mut name, mut tier, mut patterns) = (None, None, None);
     for (key, node) in builder.map("a risk trigger", node) {
         match key.name.as_str() {
-            "name" => name = builder.named("name", node),
+            "name" => name = builder.read_string("name", node),
             "tier" => match builder.text("tier", node) {
                 Some("tier0") => tier = Some(At::new(0, node.place)),
                 Some("tier1" | "tier2") => tier = Some(At::new(1, node.place)),
@@ -167,7 +167,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
         return;
     }
     for lost in builder.lost.iter_mut().skip(before) {
-        lost.about = About::Risk(builder.draft.risks.len());
+        lost.about = Statement::Risk(builder.draft.risks.len());
     }
     builder.draft.risks.push(Risk {
         name: At::new(wanted, name.place),
@@ -286,7 +286,7 @@ fn scope(builder: &mut Builder<'_>, node: &Node) {
             }
             "presets" => {
                 let why = "what a preset allows is known to runr only";
-                let lost = Lost::gone("`scope.presets`", key.place, why);
+                let lost = Lost::omitted("`scope.presets`", key.place, why);
                 builder.lose(lost.by_hand("add its globs to `allow`"));
             }
             "env_allowlist" => {

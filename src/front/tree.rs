@@ -677,7 +677,7 @@ mod tests {
     use super::*;
     use vplan_base::diagnostic::Code;
 
-    fn shown(node: &Node) -> String {
+    fn describe(node: &Node) -> String {
         match &node.value {
             Value::Null => "~".to_owned(),
             Value::Bool(value) => value.to_string(),
@@ -685,13 +685,13 @@ mod tests {
             Value::Other(_) => "number".to_owned(),
             Value::Text(text) => text.clone(),
             Value::List(nodes) => {
-                let all: Vec<String> = nodes.iter().map(shown).collect();
+                let all: Vec<String> = nodes.iter().map(describe).collect();
                 format!("[{}]", all.join(" "))
             }
             Value::Map(entries) => {
                 let all: Vec<String> = entries
                     .iter()
-                    .map(|(key, node)| format!("{}:{}", key.name, shown(node)))
+                    .map(|(key, node)| format!("{}:{}", key.name, describe(node)))
                     .collect();
                 format!("{{{}}}", all.join(" "))
             }
@@ -708,7 +708,7 @@ mod tests {
             yaml(&sources, id, &mut sink)
         };
         let error = sink.iter().next().map(|d| d.code);
-        node.map(|node| shown(&node)).ok_or(error.unwrap_or(YAML))
+        node.map(|node| describe(&node)).ok_or(error.unwrap_or(YAML))
     }
 
     #[test]

@@ -159,10 +159,10 @@ impl<'s> Lowering<'s, '_> {
         match &role.value {
             Value::Array(list) => {
                 let condition = self.condition(Condition::Role(vec![name]), place);
-                self.commands(&shown(&role.name), list, &[condition]);
+                self.commands(&describe_key(&role.name), list, &[condition]);
             }
             other => {
-                let what = format!("`{}`", shown(&role.name));
+                let what = format!("`{}`", describe_key(&role.name));
                 self.wrong_type(&what, "a list of commands", other);
             }
         }
@@ -302,7 +302,7 @@ impl<'s> Lowering<'s, '_> {
                     .push(warning.help("write what it checks as a command"));
                 continue;
             }
-            let shown = shown(&property.name);
+            let shown = describe_key(&property.name);
             let (label, help) = match nearest(key, known.iter().copied()) {
                 Some(near) => (
                     format!("did you mean `{near}`?"),
@@ -332,7 +332,7 @@ impl<'s> Lowering<'s, '_> {
                 for property in &object.properties {
                     let range = property.name.range();
                     if let Some(first) = seen.get(property.name.as_str()) {
-                        let message = format!("`{}` stands twice", shown(&property.name));
+                        let message = format!("`{}` stands twice", describe_key(&property.name));
                         let error = self.error(DUPLICATE_KEY, message, range, "again here");
                         let error = error.label(self.place(*first), "first here");
                         self.sink.push(error.help("write all of it under one key"));
@@ -387,7 +387,7 @@ impl<'s> Lowering<'s, '_> {
 }
 
 /// Shows a key safely.
-fn shown(name: &ObjectPropName<'_>) -> String {
+fn describe_key(name: &ObjectPropName<'_>) -> String {
     visible(name.as_str())
 }
 

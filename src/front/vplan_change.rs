@@ -7,7 +7,7 @@ use vplan_base::nearest::nearest;
 use vplan_base::setting::Row;
 use vplan_contract::draft::{Allowance, At, Changes, Override, SettingName};
 use vplan_lang::ast::{Arg, Node};
-use vplan_lang::error::{UNKNOWN_WORD, shown};
+use vplan_lang::error::{UNKNOWN_WORD, quote};
 use vplan_lang::statement::Keyword;
 
 impl Lowering<'_> {
@@ -80,7 +80,7 @@ impl Lowering<'_> {
             (None, Some(near)) => format!("did you mean `{near}`?"),
             (None, None) => format!("known are: {}", words.collect::<Vec<_>>().join(" ")),
         };
-        let message = format!("{} is no setting", shown(word));
+        let message = format!("{} is no setting", quote(word));
         let error = Diagnostic::at(UNKNOWN_WORD, message, place, "no check has it");
         self.values.sink.push(error.help(help));
         None

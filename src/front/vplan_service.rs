@@ -119,7 +119,7 @@ impl Lowering<'_> {
                 let (name, value) = pair.fill(&self.values.holes);
                 let own = |hole: &&Hole| hole.word == HoledWord::Variable(name.clone());
                 let before = pair.value.1.as_bytes();
-                said(&value)
+                count_placeholders(&value)
                     != pair
                         .holes
                         .iter()
@@ -162,7 +162,7 @@ fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
     });
     words.chain(variables).any(|(of, before, word)| {
         let holes = command.holes.iter().filter(|hole| hole.word == of);
-        said(word)
+        count_placeholders(word)
             != holes
                 .filter(|hole| is_of_service(before.as_bytes(), hole))
                 .count()
@@ -170,7 +170,7 @@ fn is_more(command: &Holed<Command>, env: &Env, pieces: &[Piece]) -> bool {
 }
 
 /// Returns the number of apparent service placeholders in a word.
-fn said(word: &Word) -> usize {
+fn count_placeholders(word: &Word) -> usize {
     word.as_str().map_or(0, |text| service_holes(text).count())
 }
 

@@ -15,7 +15,7 @@ use vplan_check::request::{Assertion, FileType};
 use vplan_contract::draft::{At, Package, Sel, SelKind, Setting, Sought, Written};
 use vplan_contract::error::{EACH_NAME, EACH_PACKAGE};
 use vplan_lang::ast::{Arg, Node, Value};
-use vplan_lang::error::{self, shown};
+use vplan_lang::error::{self, quote};
 use vplan_lang::statement::Keyword;
 
 /// Reads values of one file and reports errors in them.
@@ -66,12 +66,12 @@ impl Values<'_> {
 
     /// Reads a name and fills its placeholders; reports an invalid result.
     fn name(&mut self, text: &str, arg: &Arg<'_>) -> Option<String> {
-        if holes(text).any(|(_, name)| self.in_names.of(name).is_none()) {
+        if holes(text).any(|(_, name)| self.in_names.get(name).is_none()) {
             // That it is unknown was reported.
             return None;
         }
         let filled = self.in_names.fill(text, Escape::Nothing).into_owned();
-        let is_part = |name: &str| self.in_names.of(name).is_some_and(is_part_of_name);
+        let is_part = |name: &str| self.in_names.get(name).is_some_and(is_part_of_name);
         let is_sound = holes(text).all(|(_, name)| is_part(name))
             && (is_reference(&filled) || is_pattern(&filled));
         if is_sound {
@@ -81,7 +81,7 @@ impl Values<'_> {
             || "a name begins with a letter or `_`, has letters, digits, `_`, `-`, and inside `.` and `:`".to_owned(),
             |better| format!("write `{better}`"),
         );
-        let message = format!("{} is no name", shown(&filled));
+        let message = format!("{} is no name", quote(&filled));
         self.fault(EACH_NAME, arg, message, "made here", Some(help));
         None
     }
@@ -227,7 +227,7 @@ impl Values<'_> {
                 "it stands in a block `each pkg in-workspace {`, as `dependents {pkg}`".to_owned()
             }
         };
-        let found = shown(&format!("{word} {name}"));
+        let found = quote(&format!("{word} {name}"));
         let message = format!("{found} is no package of a workspace");
         let error = Diagnostic::error(EACH_PACKAGE, message).label(place, "names no package");
         self.sink.push(error.help(help));
@@ -283,9 +283,9 @@ impl Values<'_> {
         let value = value.filter(|n| digits && (least..=most).contains(n));
         if value.is_none() {
             let message = if digits {
-                format!("{} is out of range", shown(word))
+                format!("{} is out of range", quote(word))
             } else {
-                format!("{} is no whole number", shown(word))
+                format!("{} is no whole number", quote(word))
             };
             let label = if most >= u64::from(u32::MAX) {
                 format!("a whole number, {least} or more{or}, is expected")
@@ -308,7 +308,7 @@ impl Values<'_> {
         let word = arg.word()?;
         parse_duration(word)
             .map_err(|e| {
-                let message = format!("{} is no duration", shown(word));
+                let message = format!("{} is no duration", quote(word));
                 let whole = word.bytes().all(|b| b.is_ascii_digit());
                 let meant = meant_duration(word);
                 let meant = meant.or_else(|| whole.then(|| format!("{word}s")));
@@ -328,7 +328,7 @@ impl Values<'_> {
         if found.is_none() {
             let list = format!("known are: {}", known.join(" "));
             let help = suggest(word, known.iter().copied(), list);
-            let message = format!("unknown word {}", shown(word));
+            let message = format!("unknown word {}", quote(word));
             let label = "means nothing here";
             self.fault(error::UNKNOWN_WORD, arg, message, label, Some(help));
         }
@@ -353,7 +353,7 @@ impl Values<'_> {
             if is_env_name(word.strip_suffix('*').unwrap_or(word)) {
                 names.extend(self.as_word(arg));
             } else {
-                let message = format!("{} names no variable", shown(word));
+                let message = format!("{} names no variable", quote(word));
                 let help =
                     "a name has letters, digits and `_`; only its end may be `*`, as in `CARGO_*`"
                         .to_owned();
@@ -399,7 +399,7 @@ impl Values<'_> {
             (min, max) => Ok(Assertion::Size { max, min }),
         });
         read.map_err(|(label, help)| {
-            let message = format!("{} is no range of sizes", shown(word));
+            let message = format!("{} is no range of sizes", quote(word));
             self.fault(error::BAD_SIZE, arg, message, label, Some(help));
         })
         .ok()

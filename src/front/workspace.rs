@@ -210,7 +210,7 @@ impl Reader<'_> {
         }
         self.remark_names(&members);
         let others = self.others(&members)?;
-        Ok(self.found(members, &others))
+        Ok(self.found_members(members, &others))
     }
 
     /// The folders that the manifest lists.
@@ -244,7 +244,7 @@ impl Reader<'_> {
             };
             if of_pattern.is_empty() {
                 let file = self.manifest.of_package();
-                let message = format!("`{}` is no folder with a `{file}`", shown(&text));
+                let message = format!("`{}` is no folder with a `{file}`", quote(&text));
                 self.remark(message, "take it out of the list, or add the package");
             }
             let of_pattern = of_pattern.into_iter();
@@ -265,7 +265,7 @@ impl Reader<'_> {
         let folder = match self.dir.join(before.as_bytes()) {
             Ok(folder) => folder,
             Err(PathError::Outside) => {
-                let message = format!("`{}` is outside of the repository", shown(text));
+                let message = format!("`{}` is outside of the repository", quote(text));
                 let help = "no change of this repository touches it: nothing is verified for it";
                 self.remark(message, help);
                 return Ok(None);
@@ -289,7 +289,7 @@ impl Reader<'_> {
     }
 
     fn no_pattern(&self, text: &str, why: &str) -> WorkspaceFault {
-        let reason = format!("`{}` is no glob of folders: {why}", shown(text));
+        let reason = format!("`{}` is no glob of folders: {why}", quote(text));
         WorkspaceFault::Broken(self.path.clone(), reason)
     }
 
@@ -315,7 +315,7 @@ impl Reader<'_> {
         let package =
             package.map_err(|reason| WorkspaceFault::Broken(path.clone(), reason.to_owned()))?;
         if package.name.contains("//") || package.name.contains(char::is_control) {
-            let reason = format!("`{}` is no name of a package", shown(&package.name));
+            let reason = format!("`{}` is no name of a package", quote(&package.name));
             return Err(WorkspaceFault::Broken(path, reason));
         }
         Ok(package)
@@ -351,7 +351,7 @@ impl Reader<'_> {
         Ok(others)
     }
 
-    fn found(
+    fn found_members(
         &self,
         members: BTreeMap<RepoPath, Package>,
         others: &BTreeMap<RepoPath, Package>,
@@ -405,7 +405,7 @@ impl Reader<'_> {
         if let Some((name, first, second)) = twice.first() {
             let mut message = format!(
                 "`{first}` and `{second}` are both packages named `{}`",
-                shown(name)
+                quote(name)
             );
             if let more @ 1.. = twice.len() - 1 {
                 message.push_str(&format!(", and so are {more} more of others"));
@@ -424,7 +424,7 @@ impl Reader<'_> {
     }
 }
 
-fn shown(text: &str) -> String {
+fn quote(text: &str) -> String {
     visible(text)
 }
 

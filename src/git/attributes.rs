@@ -126,7 +126,7 @@ pub(super) struct Attributes(BTreeMap<Vec<u8>, Value>);
 impl Attributes {
     /// Evaluates the attributes of a path: `files` are the rules of its directories, each with the
     /// part of the path below that directory, the root first.
-    pub(super) fn of(files: &[(&Rules, &[u8])]) -> Self {
+    pub(super) fn evaluate(files: &[(&Rules, &[u8])]) -> Self {
         let binary = ["diff", "merge", "text"]
             .map(|name| (name.as_bytes().to_vec(), Value::Unset))
             .to_vec();
@@ -196,7 +196,7 @@ mod tests {
             } else {
                 &files[..1]
             };
-            Attributes::of(files).get(name).cloned()
+            Attributes::evaluate(files).get(name).cloned()
         };
         let is = |text: &str| Some(Value::Is(text.as_bytes().to_vec()));
         for (path, name, want) in [

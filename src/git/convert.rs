@@ -48,7 +48,7 @@ struct Conversion {
 
 impl Conversion {
     /// Returns the conversion; `None` if there is none, or if it is unknown here.
-    fn of(attributes: &Attributes) -> Option<Self> {
+    fn from_attributes(attributes: &Attributes) -> Option<Self> {
         let is = |name: &str, text: &str| {
             attributes.get(name) == Some(&Value::Is(text.as_bytes().to_vec()))
         };
@@ -270,7 +270,7 @@ impl<'a> Converter<'a> {
             let (dir, below) = path.split_at_checked(*end)?;
             Some((self.rules.get(dir)?.as_ref()?, below))
         });
-        Conversion::of(&Attributes::of(&files.collect::<Option<Vec<_>>>()?))
+        Conversion::from_attributes(&Attributes::evaluate(&files.collect::<Option<Vec<_>>>()?))
     }
 
     /// Reads the rules of a directory, if its file is the one of the base: a change does not decide
@@ -326,7 +326,7 @@ mod tests {
 
     fn convert(rules: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let rules = Rules::read(rules.as_bytes(), true);
-        Conversion::of(&Attributes::of(&[(&rules, b"f")]))?.convert(bytes.to_vec())
+        Conversion::from_attributes(&Attributes::evaluate(&[(&rules, b"f")]))?.convert(bytes.to_vec())
     }
 
     #[test]

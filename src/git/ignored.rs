@@ -40,12 +40,12 @@ struct Open {
 }
 
 /// Shows a line to people: `.gitignore:3: /src/x`.
-fn shown((dir, line): (&[u8], &Line)) -> Arc<str> {
+fn describe_line((dir, line): (&[u8], &Line)) -> Arc<str> {
     let number = format!(":{}: ", line.number);
     visible([dir, NAME, number.as_bytes(), &line.text].concat()).into()
 }
 
-struct Look {
+struct Lookup {
     root: PathBuf,
     beneath: Beneath,
     tracked: Vec<RepoPath>,
@@ -65,27 +65,27 @@ pub struct IgnoreRules {
 impl IgnoreRules {
     /// Whether the rules hide the path itself. Folders above it are not considered.
     pub fn hide(&self, path: &RepoPath, is_directory: bool) -> bool {
-        let rules = self.of(&path.folder());
+        let rules = self.rules(&path.folder());
         !path.is_root() && Rules::ignores(Some(&rules), path.as_bytes(), is_directory).is_some()
     }
 
     /// Returns the line that hides a file, or a folder around it.
     fn line(&self, path: &RepoPath) -> Option<Arc<str>> {
         let hides = |around: &RepoPath| {
-            let rules = self.of(&around.folder());
-            Rules::ignores(Some(&rules), around.as_bytes(), around != path).map(shown)
+            let rules = self.rules(&around.folder());
+            Rules::ignores(Some(&rules), around.as_bytes(), around != path).map(describe_line)
         };
         path.ancestors().iter().find_map(hides)
     }
 
     /// Returns those of a folder. Recursion is bounded by the length of a path.
-    fn of(&self, folder: &RepoPath) -> Arc<Rules> {
+    fn rules(&self, folder: &RepoPath) -> Arc<Rules> {
         let known = self.known.borrow().get(folder).cloned();
         if let Some(known) = known {
             return known;
         }
         let is_root = folder.is_root();
-        let above = (!is_root).then(|| self.of(&folder.folder()));
+        let above = (!is_root).then(|| self.rules(&folder.folder()));
         let dir = if is_root {
             Vec::new()
         } else {
@@ -119,7 +119,7 @@ impl Git {
     /// # Errors
     /// The root cannot be opened.
     pub fn kept_and_ignored(&self, removed: &[RepoPath]) -> Result<Vec<NewlyIgnored>, GitError> {
-        let hidden = self.unseen().hidden;
+        let hidden = self.skipped_paths().hidden;
         let is_kept = |path: &&RepoPath| {
             let found = self.root().join(path.to_os()).symlink_metadata();
             found.is_ok_and(|found| !found.is_dir())
@@ -163,7 +163,7 @@ impl Git {
         if before.is_empty() {
             return Ok(Vec::new());
         }
-        let mut look = Look {
+        let mut look = Lookup {
             root: self.root().to_owned(),
             beneath,
             tracked: self.tracked()?,
@@ -181,7 +181,7 @@ impl Git {
     }
 }
 
-impl Look {
+impl Lookup {
     fn look_into(&mut self, mut dir: Open) {
         let is_root = dir.path.is_empty();
         let own = dir.path.strip_suffix(b"/").and_then(RepoPath::from_exact);
@@ -201,7 +201,7 @@ impl Look {
             if Rules::ignores(dir.before.as_ref(), &path, is_directory).is_some() {
                 continue;
             }
-            let now = || Rules::ignores(dir.now.as_ref(), &path, is_directory).map(shown);
+            let now = || Rules::ignores(dir.now.as_ref(), &path, is_directory).map(describe_line);
             let hidden = dir.hidden.clone().or_else(now);
             match (kind, hidden) {
                 (FileType::Directory, hidden) => {

@@ -47,7 +47,7 @@ pub mod shared_state;
 pub mod snapshot;
 pub mod staged;
 mod tree;
-pub mod unseen;
+pub mod skipped;
 pub mod worktree;
 
 pub use attributes::unquoted;
@@ -63,7 +63,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use unseen::Unseen;
+use skipped::Unseen;
 use vplan_base::command::quote;
 use vplan_base::path::RepoPath;
 use vplan_base::word::{Word, visible, visible_path};
@@ -198,8 +198,8 @@ impl Git {
     }
 
     /// Returns the paths that the last comparison of the work tree with a commit skipped.
-    pub fn unseen(&self) -> Unseen {
-        self.memory.unseen()
+    pub fn skipped_paths(&self) -> Unseen {
+        self.memory.skipped_paths()
     }
 
     /// Returns a file's key in the memory.

@@ -7,7 +7,7 @@
 use super::index::IndexEntry;
 use super::object::Oid;
 use super::observed::{IndexStamp, Listings, Observed};
-use super::unseen::Unseen;
+use super::skipped::Unseen;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, statat, unlinkat};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ impl Memory {
         }
     }
 
-    pub(super) fn unseen(&self) -> Unseen {
+    pub(super) fn skipped_paths(&self) -> Unseen {
         locked(&self.unseen).clone()
     }
 
@@ -236,7 +236,7 @@ impl Memory {
         let name = format!("{LISTING}{tree}");
         let mut bytes = state_files::read(&folder, &name, MOST).ok()?;
         let (digest, body) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
-        if Digest::of(body).as_bytes() != digest {
+        if Digest::hash(body).as_bytes() != digest {
             return None;
         }
         bytes.drain(..MAGIC.len() + digest.len());
@@ -255,7 +255,7 @@ impl Memory {
 
     fn write_listing(&self, tree: &Oid, listing: &[u8]) {
         let Some(folder) = self.open() else { return };
-        let bytes = [&MAGIC[..], Digest::of(listing).as_bytes(), listing].concat();
+        let bytes = [&MAGIC[..], Digest::hash(listing).as_bytes(), listing].concat();
         let _ = replace(&folder, format!("{LISTING}{tree}"), &bytes, CACHED);
         let Ok(entries) = read_dir(&folder) else {
             return;

@@ -44,7 +44,7 @@ struct Blob {
 }
 
 impl Blob {
-    fn of((mode, id): (u32, Oid)) -> Self {
+    fn new((mode, id): (u32, Oid)) -> Self {
         let id = id.to_string();
         Self { mode, id }
     }
@@ -67,8 +67,8 @@ impl Mended {
     pub fn between(paths: &[RepoPath], before: &Snapshot, after: &Snapshot) -> Vec<Self> {
         let mended = |path: &RepoPath| Self {
             path: path.clone(),
-            before: before.file(path).map(Blob::of),
-            after: after.file(path).map(Blob::of),
+            before: before.file(path).map(Blob::new),
+            after: after.file(path).map(Blob::new),
         };
         paths.iter().map(mended).collect()
     }
@@ -144,7 +144,7 @@ impl Git {
 
     fn staged_blobs(&self) -> Result<BTreeMap<Vec<u8>, Blob>, GitError> {
         let entries = read_entries(self, id_length(self)?)?;
-        let blob = |e: &super::index::IndexEntry| (e.path.to_vec(), Blob::of((e.mode, e.id)));
+        let blob = |e: &super::index::IndexEntry| (e.path.to_vec(), Blob::new((e.mode, e.id)));
         Ok(entries.iter().map(blob).collect())
     }
 
@@ -303,7 +303,7 @@ impl Tree {
         };
         let size = file.metadata().map_err(failed)?.len();
         let id = blob_id(self.length, size, file).map_err(failed)?;
-        Ok(Some(Blob::of((mode_of(mode & 0o100 != 0), id))))
+        Ok(Some(Blob::new((mode_of(mode & 0o100 != 0), id))))
     }
 
     /// Writes one side of files, each as a whole.
@@ -342,7 +342,7 @@ impl Tree {
         // The file keeps its permissions.
         let own = self.beneath.status(path).ok().map(|found| found.st_mode);
         let name = OsStr::from_bytes(path.name());
-        let new = NewFile::beside(folder.as_fd(), name, DOCUMENT)?;
+        let new = NewFile::create(folder.as_fd(), name, DOCUMENT)?;
         let mut file = new.file();
         file.write_all(content)?;
         let bits = own.unwrap_or(file.metadata()?.permissions().mode()) & 0o777;

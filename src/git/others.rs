@@ -93,7 +93,7 @@ pub(super) fn others_while<T>(
     }]);
     let search = |most| {
         let mut search = Search::new(&place);
-        open.work(most, |dir, found| search.look(dir, found))?;
+        open.work(most, |dir, found| search.search(dir, found))?;
         Ok((search.found, search.listings))
     };
     let aside = || {
@@ -199,7 +199,7 @@ impl<'e> Search<'e> {
     }
 
     /// Searches a folder; adds those in it to `open`.
-    fn look<'t>(&mut self, dir: Open<'t>, open: &mut Vec<Open<'t>>) -> Result<(), GitError> {
+    fn search<'t>(&mut self, dir: Open<'t>, open: &mut Vec<Open<'t>>) -> Result<(), GitError> {
         match self.look_into(dir, open) {
             Ok(()) => {}
             // The directory is gone, or has become something else; a later lookup reports that.

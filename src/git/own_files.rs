@@ -56,7 +56,7 @@ impl Git {
                 [head.as_bytes(), &e.path, b"\0"].concat()
             })
             .collect();
-        found.insert(".git/index".to_owned(), Digest::of(&lines).to_string());
+        found.insert(".git/index".to_owned(), Digest::hash(&lines).to_string());
         Ok(OwnFiles(found))
     }
 }
@@ -80,7 +80,7 @@ fn add(dir: &Path, name: &str, found: &mut BTreeMap<String, String>) {
         let content = match std::fs::read_link(&place) {
             Ok(target) => format!("-> {}", visible_path(&target)),
             Err(_) if meta.is_file() => match std::fs::read(&place) {
-                Ok(bytes) => Digest::of(&bytes).to_string(),
+                Ok(bytes) => Digest::hash(&bytes).to_string(),
                 Err(error) => error.kind().to_string(),
             },
             Err(_) => "no file".to_owned(),

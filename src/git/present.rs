@@ -5,7 +5,7 @@ use super::error::{GitError, failed};
 use super::index::SUBMODULE;
 use super::observed::Observed;
 use super::snapshot::id_length;
-use super::unseen::HiddenBy;
+use super::skipped::HiddenBy;
 use super::worktree::{self, MAX_DEPTH, exact};
 use super::{Git, is_record, others, repository};
 use vplan_base::path::RepoPath;
@@ -30,7 +30,7 @@ impl Git {
         });
         match known {
             Some(added) => added?,
-            None => found.look(self)?,
+            None => found.read(self)?,
         }
         let mut files = found.files;
         while let Some((git, at, depth)) = found.inside.pop() {
@@ -38,7 +38,7 @@ impl Git {
                 depth,
                 ..PresentFiles::default()
             };
-            inside.look(&git)?;
+            inside.read(&git)?;
             let whole = |path: &RepoPath| at.join(path.as_bytes()).ok();
             files.extend(inside.files.iter().filter_map(whole));
             let below = inside.inside.into_iter();
@@ -96,7 +96,7 @@ struct PresentFiles {
 
 impl PresentFiles {
     /// Reads the index and searches the work tree.
-    fn look(&mut self, git: &Git) -> Result<(), GitError> {
+    fn read(&mut self, git: &Git) -> Result<(), GitError> {
         let entries = worktree::read_entries(git, id_length(git)?)?;
         let others::Others { files, .. } = others::others_while(git, &entries, || ()).0?;
         let entries = entries.iter().map(|entry| (&*entry.path, entry.mode));

@@ -43,7 +43,7 @@ impl Git {
     /// # Errors
     /// The name is unknown or ambiguous: a tag and a branch, a local branch and a remote's of the
     /// same short name, the beginning of an id and a branch, branches of several remotes.
-    pub fn named(&self, revision: &str) -> Result<Oid, GitError> {
+    pub fn resolve_name(&self, revision: &str) -> Result<Oid, GitError> {
         let stem = stem(revision);
         let is_id = Oid::parse(stem.as_bytes()).is_some_and(|id| {
             self.layout()

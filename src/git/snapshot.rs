@@ -71,7 +71,7 @@ impl Eq for SnapshotFile {}
 
 impl Snapshot {
     /// Makes it of files in the order in which they were found: the last one of a path counts.
-    fn of(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>, since: i128) -> Self {
+    fn new(mut files: Vec<SnapshotFile>, mut folders: Vec<SearchedFolder>, since: i128) -> Self {
         if !files.is_sorted_by(|a, b| a.path < b.path) {
             files.reverse();
             files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         // A file that only rules of this machine hide is still part of the tree.
         others.iter().try_for_each(|path| self.untracked(path))?;
         self.git.memory.learn(self.learned);
-        Ok(Snapshot::of(self.files, folders, since))
+        Ok(Snapshot::new(self.files, folders, since))
     }
 
     fn tracked(&mut self, entry: &IndexEntry, seen: SeenFile) -> Result<(), GitError> {

@@ -4,7 +4,7 @@ use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::Listing;
 use super::snapshot::id_length;
-use super::unseen::{HiddenBy, HiddenFiles};
+use super::skipped::{HiddenBy, HiddenFiles};
 use super::worktree::{Comparison, LARGE, add_untracked, exact, look_at_all};
 use super::{Git, Lookup, is_record};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use vplan_base::path::RepoPath;
 
 /// The differences between the work tree and the index.
 #[derive(Debug)]
-pub struct Apart {
+pub struct IndexDifferences {
     /// Tracked files that differ, with their entries of the index.
     entries: BTreeMap<RepoPath, IndexEntry>,
     /// Files that are not in the index and not ignored, ascending. A nested repository is its
@@ -30,7 +30,7 @@ pub struct Apart {
     pub conflicts: Vec<RepoPath>,
 }
 
-impl Apart {
+impl IndexDifferences {
     /// Returns the tracked files that differ, ascending.
     pub fn tracked(&self) -> impl Iterator<Item = &RepoPath> {
         self.entries.keys()
@@ -66,7 +66,7 @@ impl Git {
     ///
     /// # Errors
     /// Errors of git, and files that cannot be read.
-    pub fn apart_from_index(&self, changed: &ChangeSet) -> Result<Apart, GitError> {
+    pub fn apart_from_index(&self, changed: &ChangeSet) -> Result<IndexDifferences, GitError> {
         let found = look_at_all(self, id_length(self)?, LARGE)?;
         let (mut entries, mut seen) = (Vec::new(), Vec::new());
         let (mut conflicts, mut untracked) = (BTreeSet::new(), Vec::new());
@@ -110,7 +110,7 @@ impl Git {
             }
         }
         untracked.sort();
-        Ok(Apart {
+        Ok(IndexDifferences {
             entries,
             untracked,
             hidden,
@@ -126,7 +126,7 @@ impl Git {
     ///
     /// # Errors
     /// Errors of git, and files that cannot be written.
-    pub fn write_index(&self, apart: &Apart, kept: &[PathBuf]) -> Result<(), GitError> {
+    pub fn write_index(&self, apart: &IndexDifferences, kept: &[PathBuf]) -> Result<(), GitError> {
         let is_kept = |path: &RepoPath| {
             let file = self.root().join(path.to_os());
             kept.iter()

@@ -12,7 +12,7 @@ use super::listing::{Listed, Listing};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
 use super::observed::{FileStatus, IndexStamp, Observed, SeenFile, WorkTreeFile};
-use super::unseen::{HiddenBy, HiddenFiles, Unseen};
+use super::skipped::{HiddenBy, HiddenFiles, Unseen};
 use super::{Git, is_record, others, split_nul};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, ResolveFlags, fstat, readlinkat, statat};
@@ -220,12 +220,12 @@ struct Eyes<'a> {
 impl Eyes<'_> {
     fn see(&mut self, path: &[u8]) -> SeenFile {
         let mut status = None;
-        let file = self.look(path, &mut status);
+        let file = self.examine(path, &mut status);
         SeenFile { file, status }
     }
 
-    fn look(&mut self, path: &[u8], status: &mut Option<FileStatus>) -> WorkTreeFile {
-        let Some((dir, name)) = self.parents.of(path) else {
+    fn examine(&mut self, path: &[u8], status: &mut Option<FileStatus>) -> WorkTreeFile {
+        let Some((dir, name)) = self.parents.open(path) else {
             return WorkTreeFile::Missing;
         };
         let name = &*name;
@@ -386,7 +386,7 @@ impl<'a> Parents<'a> {
 
     /// Opens the directory of a path, and returns it with the path relative to it; `None` if
     /// something above is not a directory.
-    fn of<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
+    fn open<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, Cow<'p, [u8]>)> {
         let (dir, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(slash) => path.split_at(slash + 1),
             None => (&[][..], path),
@@ -622,7 +622,7 @@ impl<'a> Comparison<'a> {
             return None;
         }
         let mut parents = Parents::new(self.git.root());
-        let (dir, name) = parents.of(path)?;
+        let (dir, name) = parents.open(path)?;
         let key = self.git.key(path).into_owned();
         let read = open_file(dir, &name).and_then(|file| read_id(file, blob.length(), key));
         let (learned, id) = read.ok()?;

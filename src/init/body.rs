@@ -4,7 +4,7 @@
 use crate::prelude::*;
 use crate::shell::compares_tree;
 use vplan_check::tool::Form;
-use vplan_check::tool::reading::{Reading, read};
+use vplan_check::tool::matched::{Reading, read};
 
 /// Words in front of a command, and what a script tells the CI system with.
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";

@@ -7,7 +7,7 @@ use crate::check::Class;
 use crate::prelude::*;
 use crate::tasks::{self, Tasks};
 use crate::{body, fold, hooks, kinds};
-use vplan_check::tool::reading::{Reading, read};
+use vplan_check::tool::matched::{Reading, read};
 use vplan_check::tool::table::{Class as Row, kept};
 use vplan_check::tool::{Form, is_installed, layers, name, started};
 
@@ -188,7 +188,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
 fn starts_file(words: &[String], program: &str) -> bool {
     const SCRIPTS: &str = "*.sh *.bash *.py *.js *.mjs *.cjs *.ts *.rb *.pl";
     let is_script = |word: &String| !word.contains(' ') && listed(SCRIPTS, word);
-    known("interpreters", program) && words.iter().skip(1).any(is_script)
+    is_listed("interpreters", program) && words.iter().skip(1).any(is_script)
 }
 
 /// Why a command that only its output tells of is not proposed.
@@ -297,7 +297,7 @@ fn task(
     let mut all = steps.iter();
     let has_hooks = all.any(|step| hooks_of(&step.found.words).is_some());
     let is_known = |step: &Step| {
-        let runs = |r: &Reading| known("interpreters", &r.key.0);
+        let runs = |r: &Reading| is_listed("interpreters", &r.key.0);
         step.is(|r| {
             r.class == Row::Tool && r.verb.is_some() || r.class == Row::Plumbing && !runs(r)
         })
@@ -470,7 +470,7 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         "package-json" => hooks::launcher(tasks::manager(tree, &tasks.dir)),
         _ => "",
     };
-    let start = Place::of(&tasks.file, line);
+    let start = Place::new(&tasks.file, line);
     let step = |mut command: SourceCommand| {
         command.place = start.below(command.place.line);
         command.origin = found.origin;
@@ -486,7 +486,7 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         }
         Step { found, reading }
     };
-    let commands = shell::split(text, &Scope::of(&tasks.dir)).into_iter();
+    let commands = shell::split(text, &Scope::new(&tasks.dir)).into_iter();
     commands.map(step).collect()
 }
 
@@ -496,7 +496,7 @@ fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
     let named = words.any(|word| listed("build compile configure bootstrap", word));
     let tests = verb.is_some_and(|verb| verb != Kind::Compile);
     let is_target = program == "cmake" && !subcommand.is_empty();
-    !tests && !is_target && (known("makers", program) || verb == Some(Kind::Compile) && named)
+    !tests && !is_target && (is_listed("makers", program) || verb == Some(Kind::Compile) && named)
 }
 
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
@@ -507,7 +507,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         path.filter(|path| tree.files.contains(path))
     };
     let runs = |word: &&String| {
-        let runs = known("interpreters", word) || word.starts_with('-') || word.contains('=');
+        let runs = is_listed("interpreters", word) || word.starts_with('-') || word.contains('=');
         runs && tracked(word).is_none()
     };
     let at = words.iter().take_while(runs).count();
@@ -574,7 +574,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         return Some(blank(found).out(&why));
     }
     let verb = verb.unwrap_or_default();
-    let mut one = named(found, verb, first.unwrap_or(&stem), path.to_string());
+    let mut one = own_program(found, verb, first.unwrap_or(&stem), path.to_string());
     if verb == Kind::Run && !unchanged {
         one.notes.push("nothing says what it does".to_owned());
     }
@@ -587,7 +587,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
 }
 
 /// A check of a program of the repository.
-fn named(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
+fn own_program(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
     Check {
         class: Class::Check,
         verb,
@@ -619,7 +619,7 @@ fn unknown(found: &SourceCommand) -> Option<Check> {
     let verb = said.iter().find_map(|said| said.kind());
     let verb = verb.unwrap_or(Kind::Run);
     let verb = if is_built { Kind::Test } else { verb };
-    let mut one = named(found, verb, name(program), name(program).to_owned());
+    let mut one = own_program(found, verb, name(program), name(program).to_owned());
     one.key.operands = rest.to_vec();
     (is_built || is_trusted && is_installed(&words)).then_some(one)
 }

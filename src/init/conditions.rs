@@ -4,7 +4,7 @@ use crate::prelude::*;
 use crate::tree::is_prose;
 
 /// The condition of a command: that of its source, else the set of its row.
-pub fn of(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
+pub fn condition(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
     match set {
         _ if paths.first().is_some_and(|first| first.starts_with('!')) => {
             let own = globs_of(set).iter().map(|glob| (*glob).to_owned());
@@ -97,7 +97,7 @@ mod tests {
             ("LICENSE", ""),
             ("src/a.py", ""),
         ];
-        let tree = Tree::of(&files);
+        let tree = Tree::from_files(&files);
         let globs = |text: &str| code(&tree, &[check(text)]);
         assert_eq!(globs("pytest"), ["**", "!**/*.md", "!LICENSE*", "!docs/**"]);
         assert_eq!(globs("mdbook test docs"), ["**", "!**/*.md", "!LICENSE*"]);
@@ -106,15 +106,15 @@ mod tests {
 
     #[test]
     fn the_condition_of_the_source_is_first() {
-        let tree = Tree::of(&[("a.py", "")]);
+        let tree = Tree::from_files(&[("a.py", "")]);
         let own = vec!["src/**".to_owned()];
-        assert_eq!(of(&own, "python", &tree), Condition::Own(own.clone()));
-        assert_eq!(of(&[], "python", &tree), Condition::Set("python"));
+        assert_eq!(condition(&own, "python", &tree), Condition::Own(own.clone()));
+        assert_eq!(condition(&[], "python", &tree), Condition::Set("python"));
         assert_eq!(
-            of(&[], "rust", &tree),
+            condition(&[], "rust", &tree),
             Condition::Set("code"),
             "no file of it"
         );
-        assert_eq!(of(&[], "", &tree), Condition::Set("code"));
+        assert_eq!(condition(&[], "", &tree), Condition::Set("code"));
     }
 }

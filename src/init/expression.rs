@@ -27,7 +27,7 @@ impl Value {
         Value::Text(text.to_owned())
     }
 
-    fn of(truth: Option<bool>) -> Self {
+    fn from_truth(truth: Option<bool>) -> Self {
         truth.map_or(Value::Unknown, Value::Bool)
     }
 
@@ -107,7 +107,7 @@ impl Default for Scope {
 
 impl Scope {
     /// What an object of JSON says, its expressions evaluated with these values.
-    pub(crate) fn known(json: &str, values: &[(&str, Option<&str>)]) -> Self {
+    pub(crate) fn from_json(json: &str, values: &[(&str, Option<&str>)]) -> Self {
         let mut scope = Self::default();
         for (name, value) in values {
             scope.set(name, value.map_or(Value::Unknown, Value::text));
@@ -273,7 +273,7 @@ impl<'p> Parser<'p> {
                 true => fits(&left, self.take()?),
                 false => left.equals(&self.unary()?),
             };
-            left = Value::of(holds.map(|holds| holds != mark.starts_with('!')));
+            left = Value::from_truth(holds.map(|holds| holds != mark.starts_with('!')));
         }
         Some(left)
     }
@@ -282,7 +282,7 @@ impl<'p> Parser<'p> {
         self.depth += 1;
         let value = match self.mark(&["!"]) {
             _ if self.depth > MAX_DEPTH => return None,
-            Some(_) => Value::of(self.unary()?.truth().map(|holds| !holds)),
+            Some(_) => Value::from_truth(self.unary()?.truth().map(|holds| !holds)),
             None => self.primary()?,
         };
         self.depth -= 1;

@@ -14,14 +14,14 @@ pub struct Place {
 
 impl Place {
     /// A line of a file.
-    pub fn of(file: &RepoPath, line: u32) -> Self {
+    pub fn new(file: &RepoPath, line: u32) -> Self {
         let file = file.clone();
         Self { file, line }
     }
 
     /// The place of a line, from 0, of a text that begins here.
     pub(crate) fn below(&self, line: u32) -> Self {
-        Self::of(&self.file, self.line.saturating_add(line))
+        Self::new(&self.file, self.line.saturating_add(line))
     }
 }
 
@@ -148,7 +148,7 @@ impl Reading {
 
     /// What was read of a file; why nothing was is noted.
     pub fn noted<T>(&mut self, file: &RepoPath, read: Result<T, String>) -> Option<T> {
-        let place = Place::of(file, 1);
+        let place = Place::new(file, 1);
         read.map_err(|why| self.skip(place, None, why)).ok()
     }
 

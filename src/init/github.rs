@@ -66,7 +66,7 @@ pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
     }
     waiting.retain(|(file, _)| !reader.called.contains(file));
     for (file, why) in waiting {
-        reader.sink.out.skip(Place::of(file, 1), None, why);
+        reader.sink.out.skip(Place::new(file, 1), None, why);
     }
     reader.sink.reading()
 }
@@ -104,7 +104,7 @@ fn scope(tree: &Tree, event: &str) -> Scope {
         ("owner", slug.and_then(|slug| slug.split('/').next())),
         ("main", tree.default_branch.as_deref()),
     ];
-    Scope::known(KNOWN, &values)
+    Scope::from_json(KNOWN, &values)
 }
 
 /// A workflow as it is started or called, a job of it, or an action, while it is read.
@@ -216,7 +216,7 @@ impl Reader<'_> {
         flow.add_env(&doc.root, false);
         let jobs = doc.root.entries_at("jobs");
         if jobs.is_empty() {
-            let place = Place::of(&doc.file, 1);
+            let place = Place::new(&doc.file, 1);
             self.sink.out.skip(place, None, "it has no jobs");
         }
         for (key, node) in jobs {

@@ -128,7 +128,7 @@ impl Pipeline<'_> {
             ("request", Some("true").filter(|_| is_request).or(Some(""))),
             ("push", Some("true").filter(|_| !is_request).or(Some(""))),
         ];
-        let mut scope = Scope::known(KNOWN, &known);
+        let mut scope = Scope::from_json(KNOWN, &known);
         for (name, value) in variables {
             scope.set(name, Value::text(value));
         }

@@ -80,7 +80,7 @@ pub(crate) fn condition(mut globs: Vec<String>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn of(patterns: &[&str]) -> Vec<String> {
+    fn simplified(patterns: &[&str]) -> Vec<String> {
         patterns.iter().map(|p| (*p).to_owned()).collect()
     }
 
@@ -117,11 +117,11 @@ mod tests {
             (&["!docs/**"], &[]),
             (&[], &[]),
         ] {
-            assert_eq!(list(&of(patterns)), of(want), "{patterns:?}");
+            assert_eq!(list(&simplified(patterns)), simplified(want), "{patterns:?}");
         }
-        assert_eq!(all_but(&of(&["**.md"])), of(&["**", "!**/*.md"]));
-        assert_eq!(all_but(&of(&["docs/**", "!docs/x"])), of(&[]));
-        assert_eq!(all_but(&of(&["x+"])), of(&[]));
+        assert_eq!(all_but(&simplified(&["**.md"])), simplified(&["**", "!**/*.md"]));
+        assert_eq!(all_but(&simplified(&["docs/**", "!docs/x"])), simplified(&[]));
+        assert_eq!(all_but(&simplified(&["x+"])), simplified(&[]));
     }
 
     proptest::proptest! {

@@ -108,7 +108,7 @@ fn hook(place: Place, label: &str) -> SourceCommand {
 impl Hooks<'_> {
     /// Adds the commands of a hook.
     fn add(&mut self, text: &str, hook: &SourceCommand) {
-        for mut command in shell::split(text, &Scope::of(&hook.dir)) {
+        for mut command in shell::split(text, &Scope::new(&hook.dir)) {
             command.env.extend(hook.env.clone());
             self.out.found.push(SourceCommand {
                 label: hook.label.clone(),
@@ -225,7 +225,7 @@ impl Hooks<'_> {
     fn git_hooks(&mut self, file: &RepoPath) -> Result<(), String> {
         if file.as_bytes().starts_with(b".husky/") {
             let name = String::from_utf8_lossy(file.name());
-            self.add(self.tree.source(file)?, &hook(Place::of(file, 1), &name));
+            self.add(self.tree.source(file)?, &hook(Place::new(file, 1), &name));
             return Ok(());
         }
         let document = self.tree.read(file)?;

@@ -17,7 +17,7 @@ pub enum Line<'t> {
 
 impl<'t> Line<'t> {
     /// Reads a line by the first `:` or `=` outside of `$(…)`.
-    pub fn of(text: &'t str) -> Self {
+    pub fn parse(text: &'t str) -> Self {
         if let Some(command) = text.strip_prefix('\t') {
             return Self::Recipe(command);
         }

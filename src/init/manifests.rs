@@ -42,7 +42,7 @@ fn is_ours(file: &RepoPath) -> bool {
     let folder = file.folder();
     let is_foreign = |segment: &[u8]| {
         segment.starts_with(b".") && segment != b"."
-            || known("not-ours", &String::from_utf8_lossy(segment))
+            || is_listed("not-ours", &String::from_utf8_lossy(segment))
     };
     !folder.segments().any(is_foreign)
 }
@@ -80,7 +80,7 @@ fn scripts(
         for task in &tasks.all {
             let said = task_word(&task.name);
             let mut words = task.name.split(['-', ':']);
-            let packs = words.any(|word| known("packs", word));
+            let packs = words.any(|word| is_listed("packs", word));
             let is_check = matches!(said, TaskVerb::Test | TaskVerb::Lint)
                 || said == TaskVerb::Compile && !packs
                 || has_word("check ci verify validate", &task.name);
@@ -108,7 +108,7 @@ fn scripts(
         }
         let has_own = out.found.iter().any(|found| found.place.file == tasks.file);
         if let ("make", false, Some(first)) = (runner.key, has_own, tasks.all.first()) {
-            let place = Place::of(&tasks.file, first.line);
+            let place = Place::new(&tasks.file, first.line);
             let found = SourceCommand::at(place, vec!["make".to_owned()], dir);
             out.found.push(found);
         }
@@ -128,7 +128,7 @@ fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
             let is_there = is_own && (part.is_empty() || tree.part(dir, config).is_some());
             dir.join(name.as_bytes()).ok().filter(|_| is_there)
         });
-        let found = found.map(|file| SourceCommand::at(Place::of(&file, 1), words_of(text), dir));
+        let found = found.map(|file| SourceCommand::at(Place::new(&file, 1), words_of(text), dir));
         out.found.extend(found);
     }
 }
@@ -181,7 +181,7 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
             }
             tasks::manager(tree, dir).clone_into(words.first_mut()?);
         }
-        let mut found = SourceCommand::at(Place::of(file, 1), words, dir);
+        let mut found = SourceCommand::at(Place::new(file, 1), words, dir);
         found.job = Some(USUAL.to_owned());
         Some(found)
     });

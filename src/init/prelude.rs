@@ -9,7 +9,7 @@ pub(crate) use crate::shell::Scope;
 pub(crate) use crate::sink::{Script, Sink};
 pub(crate) use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
 pub(crate) use crate::variables::Variables;
-pub(crate) use crate::words::{known, listed, of_shell, quoted, words_of};
+pub(crate) use crate::words::{is_listed, listed, of_shell, quoted, words_of};
 pub(crate) use crate::{conditions, shell, tasks};
 pub(crate) use regex::{Captures, Regex};
 pub(crate) use schemars::JsonSchema;

@@ -23,7 +23,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    fn of(checks: Vec<Check>, account: Account, title: &str, tree: &Tree) -> Self {
+    fn new(checks: Vec<Check>, account: Account, title: &str, tree: &Tree) -> Self {
         let text = text::write(title, &checks, &account, tree);
         Self {
             checks,
@@ -102,7 +102,7 @@ pub fn without(
         let why = left_out.get(&check.name);
         check.left(why.cloned().unwrap_or_default())
     }));
-    Proposal::of(checks, account, title, tree)
+    Proposal::new(checks, account, title, tree)
 }
 
 /// What CI declares. Where GitHub has workflows, another CI system is one line.
@@ -123,14 +123,14 @@ fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
             continue;
         }
         for file in files {
-            all.skip(Place::of(&file, 1), None, "a second CI system");
+            all.skip(Place::new(&file, 1), None, "a second CI system");
         }
     }
     for (file, why) in &tree.unread {
-        all.skip(Place::of(file, 1), None, why);
+        all.skip(Place::new(file, 1), None, why);
     }
     for file in list_of("unread").flat_map(|file| tree.present(file)) {
-        all.skip(Place::of(&file, 1), None, "`init` does not read it");
+        all.skip(Place::new(&file, 1), None, "`init` does not read it");
     }
     (all, read)
 }
@@ -234,7 +234,7 @@ impl Maker {
     fn keep(&mut self, tree: &Tree, mut one: Check) {
         let is_docs = |name: &str| {
             let mut words = name.split(|c: char| !c.is_alphanumeric());
-            words.any(|word| known("docs", word))
+            words.any(|word| is_listed("docs", word))
         };
         one.is_docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
         if one.is_docs && one.verb == Kind::Compile && one.found.origin != Origin::Ci {
@@ -245,7 +245,7 @@ impl Maker {
         }
         one.name = names::word(&one.name);
         one.is_uncounted &= one.verb == Kind::Test;
-        one.condition = conditions::of(&one.found.paths, one.paths, tree);
+        one.condition = conditions::condition(&one.found.paths, one.paths, tree);
         let job = one.found.job.as_ref();
         let started = job.and_then(|job| self.served.get(job)).cloned();
         one.found.services.extend(started);
@@ -315,7 +315,7 @@ impl Maker {
         }
         let checks = names::name(checks);
         account.close(&checks);
-        Proposal::of(checks, account, title, tree)
+        Proposal::new(checks, account, title, tree)
     }
 }
 

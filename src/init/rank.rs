@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::tests::check;
 
-    fn of(verb: Kind, text: &str) -> Check {
+    fn verb_check(verb: Kind, text: &str) -> Check {
         let mut one = check(text);
         one.verb = verb;
         one
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn verbs_take_turns() {
         let mut checks: Vec<Check> = (0..20)
-            .map(|n| of(Kind::Lint, &format!("lint{n}")))
+            .map(|n| verb_check(Kind::Lint, &format!("lint{n}")))
             .collect();
-        checks.push(of(Kind::Run, "plain"));
-        checks.push(of(Kind::Test, "suite"));
+        checks.push(verb_check(Kind::Run, "plain"));
+        checks.push(verb_check(Kind::Test, "suite"));
         let kept = choose(&checks, 3);
         let kept: Vec<String> = kept
             .iter()
@@ -125,15 +125,15 @@ mod tests {
     #[test]
     fn a_check_needs_the_nearest_build_of_its_job() {
         let build = |text: &str| {
-            let mut one = of(Kind::Compile, text);
+            let mut one = verb_check(Kind::Compile, text);
             one.is_build = true;
             one
         };
         let mut checks = vec![
             build("cmake -B build"),
             build("cmake --build build"),
-            of(Kind::Test, "ctest"),
-            of(Kind::Lint, "lint"),
+            verb_check(Kind::Test, "ctest"),
+            verb_check(Kind::Lint, "lint"),
         ];
         order(&mut checks, &[0, 1, 2, 3].map(|at| at_line("a", at, at)));
         let needs: Vec<&[usize]> = checks.iter().map(|check| &*check.needs).collect();
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn builds_of_two_jobs_make_no_circle() {
         let build = |text: &str| {
-            let mut one = of(Kind::Compile, text);
+            let mut one = verb_check(Kind::Compile, text);
             one.is_build = true;
             one
         };

@@ -435,7 +435,7 @@ impl<'t> Walk<'t> {
             text,
             dir: self.scope.dir.clone(),
             env,
-            place: Place::of(&RepoPath::root(), line),
+            place: Place::new(&RepoPath::root(), line),
             compares_tree,
             ..SourceCommand::default()
         });
@@ -628,7 +628,7 @@ fn verifying(inner: &str) -> Option<Vec<String>> {
     let first = inner.split(['|', ';', '&', ')']).next()?.split_whitespace();
     let words: Vec<String> = first.map(str::to_owned).collect();
     let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphabetic());
-    let verifies = match vplan_check::tool::reading::read(&words) {
+    let verifies = match vplan_check::tool::matched::read(&words) {
         Some(one) => matches!(one.class, Class::Tool | Class::Task) && one.verb.is_some(),
         // An unknown command is reported.
         None => words.len() > 1 && words.first().is_some_and(is_name),

@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 use crate::shell::{self, Scope, Value};
-use vplan_check::tool::reading::read;
+use vplan_check::tool::matched::read;
 
 /// What all commands of a script share.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 
 use crate::kinds::Kind;
 use crate::prelude::*;
-use vplan_check::tool::reading::read as read_command;
+use vplan_check::tool::matched::read as read_command;
 use vplan_check::tool::table::kept;
 use vplan_front::tree::{Key, Value};
 
@@ -116,7 +116,7 @@ impl Tasks {
     /// The command that starts a task.
     pub fn start(&self, tree: &Tree, task: &Task, origin: Origin) -> SourceCommand {
         let words = self.runner.words(tree, &self.dir, &task.name);
-        let place = Place::of(&self.file, task.line);
+        let place = Place::new(&self.file, task.line);
         SourceCommand {
             origin,
             ..SourceCommand::at(place, words, &self.dir)
@@ -143,7 +143,7 @@ impl Tasks {
         for task in &self.all {
             parts.extend(task.needs.iter().map(|need| (need.clone(), &*task.name)));
             for (_, text) in &task.commands {
-                let commands = shell::split(text, &Scope::of(&self.dir)).into_iter();
+                let commands = shell::split(text, &Scope::new(&self.dir)).into_iter();
                 let started = commands.filter_map(|one| read_command(&one.words)?.task);
                 for name in started.flat_map(|names| words_of(&names)) {
                     let name = name.strip_prefix("npm:").unwrap_or(&name);

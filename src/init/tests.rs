@@ -11,11 +11,11 @@ pub fn words(text: &str) -> Vec<String> {
 }
 
 /// A command of CI at the root.
-pub fn found(text: &str) -> SourceCommand {
+pub fn ci_command(text: &str) -> SourceCommand {
     SourceCommand {
         origin: Origin::Ci,
         ..SourceCommand::at(
-            Place::of(&RepoPath::root(), 1),
+            Place::new(&RepoPath::root(), 1),
             words(text),
             &RepoPath::root(),
         )
@@ -24,13 +24,13 @@ pub fn found(text: &str) -> SourceCommand {
 
 /// A check at the root that runs this command.
 pub fn check(text: &str) -> Check {
-    let place = Place::of(&RepoPath::parse(b"ci.yml").unwrap(), 3);
+    let place = Place::new(&RepoPath::parse(b"ci.yml").unwrap(), 3);
     Check {
         name: "check".to_owned(),
         verb: Kind::Test,
         found: SourceCommand {
             place,
-            ..found(text)
+            ..ci_command(text)
         },
         key: Key {
             tool: text.to_owned(),

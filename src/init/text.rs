@@ -123,7 +123,7 @@ pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
 }
 
 /// The command of a check as the contract has it: in that of a package its holes are open.
-pub fn said(check: &Check) -> String {
+pub fn command_text(check: &Check) -> String {
     if check.condition != Condition::Package {
         return command(&check.found.words).to_text();
     }
@@ -173,7 +173,7 @@ fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> S
         remarks.push("its output may show no number of tests".to_owned());
     }
     let comment = one_line(&remarks.join("; "));
-    let (name, verb, command) = (&check.name, check.verb.verb(), said(check));
+    let (name, verb, command) = (&check.name, check.verb.verb(), command_text(check));
     let mut out = format!("  # {comment}\n  check {name} {{\n    {verb} {command}\n");
     let mut set = |holds: bool, setting: String| {
         if holds {

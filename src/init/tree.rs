@@ -39,7 +39,7 @@ impl DataFile {
     /// The place of a key or a value.
     pub(crate) fn place(&self, place: span::Place) -> Place {
         let file = self.files.get(place.source.position());
-        Place::of(file.unwrap_or(&self.file), self.line(place))
+        Place::new(file.unwrap_or(&self.file), self.line(place))
     }
 
     /// The place of a text scalar's own lines: a block scalar (`|`, `>`) begins on the line after its
@@ -163,7 +163,7 @@ pub(crate) fn scalars(node: &Node) -> Vec<String> {
 impl Tree {
     /// Makes a repository of these files, by name and text.
     #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn from_files(files: &[(&str, &str)]) -> Self {
         let mut tree = Self::default();
         for (name, text) in files {
             let path = RepoPath::parse(name.as_bytes()).unwrap();
@@ -248,12 +248,12 @@ pub fn may_declare(file: &RepoPath) -> bool {
     };
     let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
-    if folders.len() > MAX_DEPTH || folders.iter().any(|f| known("vendored", f)) {
+    if folders.len() > MAX_DEPTH || folders.iter().any(|f| is_listed("vendored", f)) {
         return false;
     }
     let is_own = |known: &str| known == name || known == path;
-    known("declaring", name)
-        || known("declaring", path)
+    is_listed("declaring", name)
+        || is_listed("declaring", path)
         || KINDS.iter().flat_map(|kind| kind.files()).any(is_own)
 }
 
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_alias_of_a_number_is_that_number() {
-        let tree = Tree::of(&[("a.yml", "a: &v 3.50\nb: *v\nc: [*v, x]\n")]);
+        let tree = Tree::from_files(&[("a.yml", "a: &v 3.50\nb: *v\nc: [*v, x]\n")]);
         let root = tree.read(&RepoPath::parse(b"a.yml").unwrap()).unwrap().root;
         assert_eq!(root.scalar_at("b"), "3.5");
         assert_eq!(root.scalars_at("c"), ["3.5", "x"]);
@@ -291,7 +291,7 @@ mod tests {
     fn brackets_may_close_below_their_key() {
         let list = "m:\n  os: [\n    \"a\",\n  # one\n  b,\n  ]\n  x: 1\n";
         let map = "- on: {\n  push: {},\n}\n- b\n";
-        let tree = Tree::of(&[("a.yml", list), ("b.yml", map), ("c.yml", "a: 'b\n c: 1")]);
+        let tree = Tree::from_files(&[("a.yml", list), ("b.yml", map), ("c.yml", "a: 'b\n c: 1")]);
         let read = |name: &str| tree.read(&RepoPath::parse(name.as_bytes()).unwrap());
         let root = read("a.yml").unwrap().root;
         assert_eq!(root.scalars_at("m.os"), ["a", "b"]);

@@ -32,13 +32,13 @@ impl Variables {
             };
             let is_plain =
                 vplan_base::command::is_env_name(name) && !value.contains(['\n', '\r', '\0']);
-            let wanted = known("kept-variables", name)
+            let wanted = is_listed("kept-variables", name)
                 || self.of_step.contains(name) && !names(script, name)
                 || words.iter().any(|word| names(word, name));
             if is_plain && wanted {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
-        env.retain(|name, value| !known("dropped-variables", name) && !value.trim().is_empty());
+        env.retain(|name, value| !is_listed("dropped-variables", name) && !value.trim().is_empty());
     }
 }

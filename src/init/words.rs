@@ -2,7 +2,7 @@
 
 use vplan_check::tool::table::fits;
 
-pub(crate) use vplan_check::tool::table::known;
+pub(crate) use vplan_check::tool::table::is_listed;
 
 /// Whether a name is in a list of words, in which `*` matches any text.
 pub(crate) fn listed(list: &str, name: &str) -> bool {

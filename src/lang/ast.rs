@@ -184,7 +184,7 @@ impl<T> Holed<T> {
         for hole in self.holes.iter().filter(|hole| hole.word == *word) {
             let name = bytes.get(hole.range.start + 1..hole.range.end.saturating_sub(1));
             let name = name.and_then(|name| std::str::from_utf8(name).ok());
-            if let Some(value) = name.and_then(|name| values.of(name)) {
+            if let Some(value) = name.and_then(|name| values.get(name)) {
                 filled.extend_from_slice(bytes.get(behind..hole.range.start).unwrap_or_default());
                 filled.extend_from_slice(value.as_bytes());
                 behind = hole.range.end;

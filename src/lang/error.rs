@@ -117,7 +117,7 @@ vplan_base::codes! {
 }
 
 /// Shows text of the user in backticks: made harmless, and cut when it is long.
-pub fn shown(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const MOST: usize = 60;
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(MOST).collect();

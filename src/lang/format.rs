@@ -26,7 +26,7 @@ pub fn digest(ast: &Ast<'_>) -> Digest {
     for node in ast.nodes.iter().filter(counts) {
         write_nodes(std::slice::from_ref(node), 0, false, &mut text);
     }
-    Digest::of(text.as_bytes())
+    Digest::hash(text.as_bytes())
 }
 
 /// Puts the settings of every block into the canonical order.

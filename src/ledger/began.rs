@@ -54,8 +54,8 @@ mod tests {
 
     #[test]
     fn weaker_is_less_in_any_line() {
-        let plain = Terms::of(None);
-        let of = |gate: Gate| Terms::of(Some(&gate));
+        let plain = Terms::from_gate(None);
+        let of = |gate: Gate| Terms::from_gate(Some(&gate));
         let word = |w: &str| Some(w.to_owned());
         assert!(plain.weaker_than(&plain).is_empty());
         for (strong, weak, line) in [

@@ -52,7 +52,7 @@ pub enum ContractChange {
 
 impl ContractMark {
     /// Makes the mark of a contract.
-    pub fn of(contract: &Contract) -> Self {
+    pub fn new(contract: &Contract) -> Self {
         let define = |check: &Check| (check.id.clone(), definition(contract, check));
         Self {
             checks: contract.checks.iter().map(define).collect(),
@@ -182,7 +182,7 @@ fn rest(contract: &Contract) -> String {
 }
 
 fn short(text: &str) -> String {
-    let digest = Digest::of(text.as_bytes()).hex();
+    let digest = Digest::hash(text.as_bytes()).hex();
     digest.get(..16).unwrap_or_default().to_owned()
 }
 
@@ -194,7 +194,7 @@ mod tests {
         let pair = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         ContractMark {
             checks: checks.iter().map(pair).collect(),
-            identity: Digest::of(identity.as_bytes()),
+            identity: Digest::hash(identity.as_bytes()),
             path: None,
             rest: String::new(),
             statements: BTreeMap::new(),

@@ -259,7 +259,7 @@ pub enum Propagate {
 impl Terms {
     /// Reads the terms of a gate; no gate is one without lines. A word that no checked contract has
     /// gets the strictest meaning.
-    pub fn of(gate: Option<&Gate>) -> Self {
+    pub fn from_gate(gate: Option<&Gate>) -> Self {
         let none = Gate::default();
         let gate = gate.unwrap_or(&none);
         Self {

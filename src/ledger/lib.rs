@@ -94,13 +94,13 @@ mod tests {
                 (Exhausted::Fail, Propagate::Reset),
             ),
         ] {
-            let terms = Terms::of(Some(&gate(on_exhausted, propagate)));
+            let terms = Terms::from_gate(Some(&gate(on_exhausted, propagate)));
             assert_eq!((terms.exhausted, terms.propagate), want);
             assert_eq!(
                 (terms.confirmations, terms.retries, terms.same_failure),
                 (1, 3, 3)
             );
         }
-        assert_eq!(Terms::of(None).confirmations, 1);
+        assert_eq!(Terms::from_gate(None).confirmations, 1);
     }
 }

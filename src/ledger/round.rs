@@ -9,7 +9,7 @@ use super::entry::{Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms};
 use super::entry::{WAIVERS, Waiver};
 use super::undone::{self, keep_newest};
 use input::is_moved;
-pub use input::{About, Change, Round, RoundResult, Scope};
+pub use input::{SubjectRequest, Change, Round, RoundResult, Scope};
 use report::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
         Change::Files(_) => true,
         Change::Auto => differs,
     };
-    let heard = RoundReport::of(round, before, changed);
+    let heard = RoundReport::new(round, before, changed);
     let mut next = ledger.clone();
     next.rounds = next.rounds.saturating_add(1);
     let (decision, reason);
@@ -150,7 +150,7 @@ fn after(
     changed: bool,
     others_complete: bool,
 ) -> (u32, SubjectEntry) {
-    let About {
+    let SubjectRequest {
         asked,
         began,
         because,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use vplan_base::canon::Digest;
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::Level;
+use vplan_check::results::Level;
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
 

@@ -423,12 +423,12 @@ mod tests {
         let origin = format!("git+https://example.org/x?rev={}#a", "1a".repeat(20));
         lock.pin(PinnedImport {
             origin: GitOrigin::parse(&origin).unwrap(),
-            digest: Digest::of(b""),
+            digest: Digest::hash(b""),
             bytes: 0,
         });
         let (proposer, answer) = ("ask".to_owned(), "{\"a\":1}".to_owned());
         lock.record(RecordedAnswer {
-            question: Digest::of(b"q"),
+            question: Digest::hash(b"q"),
             proposer,
             answer,
         });
@@ -443,7 +443,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             good.replacen(from, to, 1)
         };
-        let empty = Digest::of(b"").to_string();
+        let empty = Digest::hash(b"").to_string();
         let upper = empty.to_uppercase().replace("SHA", "sha");
         let mut seen = BTreeSet::new();
         for (text, code, place) in [

@@ -107,7 +107,7 @@ impl<'f> NewFile<'f> {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn beside(folder: BorrowedFd<'f>, target: &'f OsStr, keeping: Keeping) -> io::Result<Self> {
+    pub fn create(folder: BorrowedFd<'f>, target: &'f OsStr, keeping: Keeping) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let prefix = prefix_of(target);
         if keeping.cleans_up {
@@ -204,7 +204,7 @@ pub fn replaced(
     content: &[u8],
     keeping: Keeping,
 ) -> io::Result<Arc<File>> {
-    let new = NewFile::beside(folder.as_fd(), name.as_ref(), keeping)?;
+    let new = NewFile::create(folder.as_fd(), name.as_ref(), keeping)?;
     new.file().write_all(content)?;
     new.rename()
 }
@@ -323,7 +323,7 @@ mod tests {
             assert_eq!(found & !mode, 0, "{found:o}");
             assert_eq!(found & 0o600, 0o600);
         }
-        let half = NewFile::beside(folder.as_fd(), OsStr::new("file"), PRIVATE).unwrap();
+        let half = NewFile::create(folder.as_fd(), OsStr::new("file"), PRIVATE).unwrap();
         half.file().write_all(b"half").unwrap();
         assert_eq!(names(dir.path()).len(), 2);
         drop(half);
@@ -349,7 +349,7 @@ mod tests {
     fn the_files_of_killed_writers_go_and_those_of_others_stay() {
         let dir = tempfile::tempdir().unwrap();
         let folder = File::open(dir.path()).unwrap();
-        let living = NewFile::beside(folder.as_fd(), OsStr::new("a"), PRIVATE).unwrap();
+        let living = NewFile::create(folder.as_fd(), OsStr::new("a"), PRIVATE).unwrap();
         living.file().write_all(b"of a living writer").unwrap();
         for left in [".a.new-1-2-3", ".b.new-1-2-3", ".a.new", "a.new-1"] {
             fs::write(dir.path().join(left), "").unwrap();

@@ -187,7 +187,7 @@ impl Outside {
         }
         self.add_folders(&mut places, ways, folders);
         for named in reads {
-            places.named.extend(self.named(named)?);
+            places.named.extend(self.resolve(named)?);
         }
         let named = reads.iter().filter_map(|named| self.path_of(named).ok());
         let names = toolchains().map(PathBuf::from).chain(named);
@@ -313,7 +313,7 @@ impl Outside {
     ///
     /// # Errors
     /// It is in the repository, or the repository in it.
-    pub fn named(&self, named: &str) -> Result<Option<PathBuf>, ReadsError> {
+    pub fn resolve(&self, named: &str) -> Result<Option<PathBuf>, ReadsError> {
         let Ok(path) = self.path_of(named)?.canonicalize() else {
             return Ok(None);
         };
@@ -475,15 +475,15 @@ mod tests {
             outside.programs(&base.join(folder), &mut places);
             assert_eq!(shown(places), want, "{folder}");
         }
-        assert!(outside.named("~/none").unwrap().is_none());
+        assert!(outside.resolve("~/none").unwrap().is_none());
         assert_eq!(
-            outside.named("~/bin").unwrap(),
+            outside.resolve("~/bin").unwrap(),
             Some(base.join("usr/home/bin"))
         );
         for path in ["usr/src/app", "usr/src/app/x", "usr", ""] {
             let path = base.join(path);
             let _ = std::fs::create_dir_all(&path);
-            assert!(outside.named(path.to_str().unwrap()).is_err(), "{path:?}");
+            assert!(outside.resolve(path.to_str().unwrap()).is_err(), "{path:?}");
         }
     }
 

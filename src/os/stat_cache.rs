@@ -257,7 +257,7 @@ impl Stats {
             }
         }
         learned.for_each(|(path, (stamp, digest))| write(path, &stamp.bytes(), digest.as_bytes()));
-        [&MAGIC[..], Digest::of(&body).as_bytes(), &body].concat()
+        [&MAGIC[..], Digest::hash(&body).as_bytes(), &body].concat()
     }
 
     /// Decodes a file; an incomplete one is read as empty. Total.
@@ -339,10 +339,10 @@ mod tests {
         ] {
             let mut stats = Stats::default();
             let stamp = stamp(modified, changed);
-            stats.learn(b"a", stamp, Digest::of(b"x"), now);
+            stats.learn(b"a", stamp, Digest::hash(b"x"), now);
             assert_eq!(
                 stats.digest(b"a", &stamp),
-                want.then(|| Digest::of(b"x")),
+                want.then(|| Digest::hash(b"x")),
                 "{name}"
             );
             assert_eq!(stats.grown, want, "{name}");
@@ -353,7 +353,7 @@ mod tests {
     fn any_other_status_is_unknown() {
         let mut stats = Stats::default();
         let was = stamp(1, 1);
-        stats.learn(b"a", was, Digest::of(b"x"), i128::MAX);
+        stats.learn(b"a", was, Digest::hash(b"x"), i128::MAX);
         for other in [
             Stamp { dev: 9, ..was },
             Stamp { ino: 9, ..was },
@@ -384,7 +384,7 @@ mod tests {
             stats.learn(
                 &vec![i; usize::from(i)],
                 stamp_of(i),
-                Digest::of(&[i]),
+                Digest::hash(&[i]),
                 i128::MAX,
             );
         }
@@ -395,7 +395,7 @@ mod tests {
             let path = vec![i; usize::from(i)];
             assert_eq!(
                 read.digest_near(&path, &stamp_of(i), &mut near),
-                Some(Digest::of(&[i])),
+                Some(Digest::hash(&[i])),
                 "{i}"
             );
             assert_eq!(read.digest(&path, &stamp(i.into(), 2)), None, "{i}");
@@ -419,16 +419,16 @@ mod tests {
     fn what_was_learned_later_counts() {
         let mut stats = Stats::default();
         for path in ["a", "c", "e"] {
-            stats.learn(path.as_bytes(), stamp(1, 1), Digest::of(b"old"), i128::MAX);
+            stats.learn(path.as_bytes(), stamp(1, 1), Digest::hash(b"old"), i128::MAX);
         }
         let mut read = Stats::decode(stats.encode());
         for path in ["0", "c", "d"] {
-            read.learn(path.as_bytes(), stamp(2, 2), Digest::of(b"new"), i128::MAX);
+            read.learn(path.as_bytes(), stamp(2, 2), Digest::hash(b"new"), i128::MAX);
         }
         assert_eq!(read.digest(b"c", &stamp(1, 1)), None);
         let again = Stats::decode(read.encode());
         for (path, of) in [("0", 2), ("a", 1), ("c", 2), ("d", 2), ("e", 1)] {
-            let want = Digest::of(if of == 1 { b"old" } else { b"new" });
+            let want = Digest::hash(if of == 1 { b"old" } else { b"new" });
             assert_eq!(
                 again.digest(path.as_bytes(), &stamp(of, of)),
                 Some(want),

@@ -102,7 +102,7 @@ fn place(base: &Path, root: &Path) -> Result<PathBuf, StateError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound && root.is_absolute() => root.to_owned(),
         Err(e) => return Err(StateError::Io(root.to_owned(), e)),
     };
-    let name = Digest::of(real.as_os_str().as_bytes()).hex();
+    let name = Digest::hash(real.as_os_str().as_bytes()).hex();
     Ok(base.join(name.get(..32).unwrap_or_default()))
 }
 

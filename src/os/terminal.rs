@@ -24,7 +24,7 @@ pub struct TerminalProperties {
 }
 
 /// Reads the properties of the standard streams.
-pub fn look() -> TerminalProperties {
+pub fn read() -> TerminalProperties {
     let value = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     let yes = |name: &str| value(name).is_some_and(|v| v != "0" && v != "false");
     TerminalProperties {

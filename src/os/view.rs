@@ -157,7 +157,7 @@ impl View {
             let under = kept.iter().map(|path| Ok((path, open(path)?)));
             let under: Vec<(&PathBuf, OwnedFd)> = under.collect::<io::Result<_>>()?;
             let (upper, work) = (open(&upper)?, open(&work)?);
-            let [lower, over, own] = [&real, &upper, &work].map(of);
+            let [lower, over, own] = [&real, &upper, &work].map(descriptor_path);
             let options = format!("lowerdir={lower},upperdir={over},workdir={own},userxattr");
             let options = CString::new(options)?;
             mount(
@@ -172,7 +172,7 @@ impl View {
                 return Err(io::Error::other("it is not there"));
             }
             for (path, folder) in under {
-                mount_bind_recursive(of(&folder), path)?;
+                mount_bind_recursive(descriptor_path(&folder), path)?;
             }
             // The working directory still is the one below the view.
             std::env::set_current_dir(&here)?;
@@ -192,7 +192,7 @@ impl View {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn beside(root: &Path, state: &Path) -> Result<Self, ViewError> {
+    pub fn create(root: &Path, state: &Path) -> Result<Self, ViewError> {
         let real =
             open(CWD, root, OFlags::PATH).map_err(|e| ViewError::refused("the repository", e))?;
         let (dir, lock) = folder(state)?;
@@ -328,7 +328,7 @@ fn folder(state: &Path) -> Result<(PathBuf, OwnedFd), ViewError> {
 }
 
 /// The path of an open file, which needs no quotes among mount options.
-fn of(fd: &OwnedFd) -> String {
+fn descriptor_path(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 

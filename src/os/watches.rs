@@ -70,7 +70,7 @@ impl Watches {
 
     /// Takes the messages since the last call; `None` if messages were lost. By the time a process
     /// has ended, all messages about its writes are there.
-    pub fn told(&mut self) -> Option<Vec<ToldChange>> {
+    pub fn take_changes(&mut self) -> Option<Vec<ToldChange>> {
         if self.is_lost {
             return None;
         }
@@ -131,8 +131,8 @@ mod tests {
         RepoPath::from_exact(text.as_bytes()).unwrap()
     }
 
-    fn told(watches: &mut Watches) -> Vec<(String, bool)> {
-        let told = watches.told().unwrap().into_iter();
+    fn changes(watches: &mut Watches) -> Vec<(String, bool)> {
+        let told = watches.take_changes().unwrap().into_iter();
         told.map(|change| (change.path.to_string(), change.is_folder))
             .collect()
     }
@@ -150,7 +150,7 @@ mod tests {
             let folder = fs::File::open(place(name)).unwrap();
             assert!(watches.add(&path(name), folder.as_fd()));
         }
-        assert_eq!(told(&mut watches), []);
+        assert_eq!(changes(&mut watches), []);
         let file = |path: &str| (path.to_owned(), false);
         let folder = |path: &str| (path.to_owned(), true);
         type Act<'a> = (&'a dyn Fn(), Vec<(String, bool)>);
@@ -181,10 +181,10 @@ mod tests {
         ];
         for (number, (act, expected)) in acts.into_iter().enumerate() {
             act();
-            assert_eq!(told(&mut watches), expected, "{number}");
+            assert_eq!(changes(&mut watches), expected, "{number}");
         }
         fs::remove_dir_all(place("b")).unwrap();
-        assert!(told(&mut watches).contains(&folder("b")));
+        assert!(changes(&mut watches).contains(&folder("b")));
     }
 
     #[test]
@@ -200,8 +200,8 @@ mod tests {
             fs::write(dir.path().join(format!("{}", number % 100)), "x").unwrap();
             number += 1;
         }
-        assert_eq!(watches.told(), None);
-        assert_eq!(watches.told(), None);
+        assert_eq!(watches.take_changes(), None);
+        assert_eq!(watches.take_changes(), None);
         assert!(!watches.add(&RepoPath::root(), folder.as_fd()));
     }
 }

@@ -76,7 +76,7 @@ struct PolicyForm<'a> {
 
 impl<'a> Form<'a> {
     /// Returns the canonical form of a plan.
-    pub fn of(plan: &'a Plan) -> Self {
+    pub fn new(plan: &'a Plan) -> Self {
         // Without `..`, so that a new field of a plan cannot be forgotten here.
         let Plan {
             caveats: _,
@@ -96,7 +96,7 @@ impl<'a> Form<'a> {
         let omitted = StrippedList(omitted, strip_omitted);
         let (policy, strip_request): (_, fn(&mut _)) = match *version {
             FIRST => (By::First(policy), |_| {}),
-            _ => (By::Second(PolicyForm::of(policy)), strip_request),
+            _ => (By::Second(PolicyForm::new(policy)), strip_request),
         };
         Form {
             head: Head {
@@ -118,7 +118,7 @@ impl<'a> Form<'a> {
 }
 
 impl<'a> PolicyForm<'a> {
-    fn of(policy: &'a Policy) -> Self {
+    fn new(policy: &'a Policy) -> Self {
         let Policy {
             budget_ms,
             fail_fast: _,
@@ -136,7 +136,7 @@ impl<'a> PolicyForm<'a> {
 
 /// Returns the canonical form as a value, for comparing plans field by field.
 pub fn value(plan: &Plan) -> Value {
-    serde_json::to_value(Form::of(plan)).unwrap_or_default()
+    serde_json::to_value(Form::new(plan)).unwrap_or_default()
 }
 
 /// Returns the plan without annotations: one with the same digest and nothing else.

@@ -182,7 +182,7 @@ impl Caveat {
     }
 
     /// Sets the affected files.
-    pub fn about(mut self, mut files: Vec<RepoPath>) -> Self {
+    pub fn with_files(mut self, mut files: Vec<RepoPath>) -> Self {
         files.sort();
         files.dedup();
         self.files_count = files.len();

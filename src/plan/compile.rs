@@ -5,7 +5,7 @@ use super::definition::name_definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 
-use super::frame::{known_role, without_contract};
+use super::skeleton::{known_role, without_contract};
 use super::inclusion::{
     Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
     no_file_left, omitted, unnamed,
@@ -17,7 +17,7 @@ use super::order::{
 use super::prepared::Prepared;
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
-use super::{Note, Omitted, Origin, Plan, Reason, Step, digest, nothing, step, tier};
+use super::{Note, Omitted, Origin, Plan, Reason, Step, digest, vacuity, step, tier};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
 use vplan_base::matching::SHOWN;
@@ -62,7 +62,7 @@ pub fn compile_with(
     Ok(match assemble(contract, request, facts, None)? {
         Assembled::Plan(mut plan, _) => {
             name_definitions(&mut plan, &request.changed, facts, answer);
-            plan.caveats = nothing::caveats(&plan, contract);
+            plan.caveats = vacuity::caveats(&plan, contract);
             Compiled::Plan(Box::new(digest::seal(*plan)))
         }
         Assembled::Needs(questions) => Compiled::Needs(questions),
@@ -122,7 +122,7 @@ pub(super) fn assemble(
     if !request.names.is_empty() {
         let checks = input.contract.checks.iter();
         let named = checks.filter(|c| input.is_named(&c.id, &c.tags));
-        tier::named(&mut tiers, named.map(|c| c.tier));
+        tier::add_named(&mut tiers, named.map(|c| c.tier));
     }
     for tier in tiers.iter_mut().filter(|t| t.tier == 1) {
         tier.triggers = judged.triggers(&request.changed);
@@ -275,7 +275,7 @@ impl<'a> Input<'a> {
         };
         if !self.request.names.is_empty() {
             return match self.is_named(&check.id, &check.tags) {
-                true => chosen(check.placements.iter().collect(), vec![Reason::of(NAMED)]),
+                true => chosen(check.placements.iter().collect(), vec![Reason::from_condition(NAMED)]),
                 false => out(unnamed(&check.id)),
             };
         }
@@ -285,7 +285,7 @@ impl<'a> Input<'a> {
         let text = format!("tier {} was not reached", check.tier);
         let unreached = || Reason {
             names: vec![check.tier.to_string()],
-            ..Reason::of("tier")
+            ..Reason::from_condition("tier")
         };
         let (text, reasons) = match choice {
             Choice::No(..) if judged.candidates().is_some() => return None,
@@ -417,7 +417,7 @@ impl<'a> Input<'a> {
             let reason = Reason {
                 matched_count: (by.len() > SHOWN).then_some(by.len() as u64),
                 names: names.collect(),
-                ..Reason::of("needed-by")
+                ..Reason::from_condition("needed-by")
             };
             if let Some(Inclusion::Included(chosen)) = fates.get_mut(&need) {
                 chosen.reasons.push(reason);

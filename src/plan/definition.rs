@@ -81,7 +81,7 @@ pub fn parts_of(
     facts: &Facts,
     paths: &[RepoPath],
 ) -> Vec<(RepoPath, String)> {
-    let files = Files::of(command.words, command.dir, command.tool_path, facts).files;
+    let files = Files::new(command.words, command.dir, command.tool_path, facts).files;
     let part = |path: &RepoPath| {
         let file = files.iter().find(|file| file.place.is(path))?;
         Some((path.clone(), file.part.to_string()))
@@ -98,7 +98,7 @@ pub fn is_defined_by(step: &Step, path: &RepoPath) -> bool {
 
 /// The questions whose answers show more of the files that have a say in what a command does.
 pub fn questions_of(command: CommandPlace<'_>, facts: &Facts) -> BTreeSet<Question> {
-    Files::of(command.words, command.dir, command.tool_path, facts).asked
+    Files::new(command.words, command.dir, command.tool_path, facts).asked
 }
 
 /// Gives each step whose defining files are among the changed ones that reason, and records the facts

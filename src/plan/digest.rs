@@ -27,7 +27,7 @@ pub fn seal(mut plan: Plan) -> Plan {
 /// # Errors
 /// Errors of the writer.
 pub(crate) fn write_to(plan: &Plan, writer: impl Write) -> std::io::Result<()> {
-    write_canonical(&Form::of(plan), writer)
+    write_canonical(&Form::new(plan), writer)
 }
 
 /// Computes digests of a plan that is rewritten repeatedly: only its steps change, and its rewrites
@@ -42,8 +42,8 @@ pub struct Growing {
 
 impl Growing {
     /// Starts with a plan and these rewrites; its own list of them is not read.
-    pub fn of(plan: &Plan, rewrites: &[Rewrite]) -> Self {
-        let head = to_canonical(&Form::of(plan).head);
+    pub fn new(plan: &Plan, rewrites: &[Rewrite]) -> Self {
+        let head = to_canonical(&Form::new(plan).head);
         let mut growing = Self {
             seen: Hasher::default(),
             empty: true,
@@ -65,7 +65,7 @@ impl Growing {
     /// Returns the digest of the plan with all these rewrites and its present steps; its own list
     /// of rewrites is not read.
     pub fn digest(&self, plan: &Plan) -> Digest {
-        let tail = to_canonical(&Form::of(plan).tail);
+        let tail = to_canonical(&Form::new(plan).tail);
         let mut all = self.clone();
         all.see("],");
         all.see(tail.strip_prefix('{').unwrap_or_default());
@@ -155,18 +155,18 @@ mod tests {
         }
         let mut written = Vec::new();
         write_to(&one, &mut written).unwrap();
-        assert_eq!(Digest::of(&written), digest(&one));
+        assert_eq!(Digest::hash(&written), digest(&one));
         assert_eq!(seal(one.clone()).digest, Some(digest(&one)));
     }
 
     #[test]
     fn a_growing_plan_has_the_digest_of_one_that_has_grown() {
         let mut plan = annotated(1);
-        let mut growing = Growing::of(&plan, &plan.rewrites);
+        let mut growing = Growing::new(&plan, &plan.rewrites);
         for number in 0..4 {
             assert_eq!(growing.digest(&plan), digest(&plan), "{number}");
             assert_eq!(
-                Growing::of(&plan, &plan.rewrites).digest(&plan),
+                Growing::new(&plan, &plan.rewrites).digest(&plan),
                 digest(&plan),
                 "{number}"
             );

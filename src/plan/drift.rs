@@ -63,7 +63,7 @@ fn differences(
                 differences(&join(path, key), None, Some(value), found);
             }
         }
-        (Some(Value::Array(a)), Some(Value::Array(b))) => match (named(a), named(b)) {
+        (Some(Value::Array(a)), Some(Value::Array(b))) => match (by_name(a), by_name(b)) {
             (Some(a), Some(b)) => lists(path, &a, &b, found),
             _ => found.push(difference(path, saved, present)),
         },
@@ -74,7 +74,7 @@ fn differences(
 type Named<'a> = Vec<(String, &'a Value)>;
 
 /// Returns the items of a list with their names, if each has one of its own.
-fn named(list: &[Value]) -> Option<Named<'_>> {
+fn by_name(list: &[Value]) -> Option<Named<'_>> {
     let name =
         |item: &Map<String, Value>| NAMES.iter().find_map(|key| item.get(*key)).map(name_text);
     let items = list.iter();

@@ -1,7 +1,7 @@
 //! Errors of this crate: why a request cannot be planned, or a plan file cannot be used.
 
-pub use super::sound::UNFIT;
-use super::sound::Unfit;
+pub use super::soundness::UNFIT;
+use super::soundness::Unfit;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
 use vplan_base::word::visible;

@@ -6,7 +6,7 @@
 
 pub mod checks;
 pub mod graph;
-pub mod outlook;
+pub mod forecast;
 pub mod shell;
 pub mod story;
 pub mod text;
@@ -63,7 +63,7 @@ pub struct Options<'a> {
     /// Whether each omitted row of an `each` has its own line.
     pub rows: bool,
     /// What earlier runs say of the plan, if that is shown.
-    pub outlook: Option<&'a outlook::Outlook>,
+    pub outlook: Option<&'a forecast::Outlook>,
     /// The contract, to show what the blocks of imports change.
     pub contract: Option<&'a Contract>,
 }

@@ -232,9 +232,9 @@ impl Question {
         if bytes == b"missing-changed" {
             return Some(Question::MissingChanged);
         }
-        type Asking = fn(&[u8]) -> Option<EachQuestion>;
-        let folders: Asking = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
-        let workspace: Asking =
+        type QuestionParser = fn(&[u8]) -> Option<EachQuestion>;
+        let folders: QuestionParser = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
+        let workspace: QuestionParser =
             |query| WorkspaceQuery::from_word(query).map(EachQuestion::Workspace);
         for (prefix, read, make) in [
             (FOLDERS, folders, Question::Folders as fn(_) -> _),

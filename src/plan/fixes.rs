@@ -92,7 +92,7 @@ mod tests {
         RepoPath::parse(text.as_bytes()).unwrap()
     }
 
-    fn of(glob: &str) -> Selection {
+    fn selection(glob: &str) -> Selection {
         Selection {
             items: vec![Item {
                 not: false,
@@ -118,14 +118,14 @@ mod tests {
         check.placements = vec![place(&[0, 1]), place(&[2]), place(&[3]), place(&[])];
         let step = Step {
             id: check.id.clone(),
-            writes: Some(of("gen/**")),
+            writes: Some(selection("gen/**")),
             ..empty(Kind::Run, Origin::Contract)
         };
         let mut contract = plain_contract(vec![check]);
         contract.conditions = [
-            Test::ChangedAny(of("src/**")),
-            Test::ChangedOnly(of("**/*.rs")),
-            Test::ChangedNone(of("docs/**")),
+            Test::ChangedAny(selection("src/**")),
+            Test::ChangedOnly(selection("**/*.rs")),
+            Test::ChangedNone(selection("docs/**")),
             Test::Exists(vec![Sought::Path(path("made"))]),
         ]
         .map(condition)

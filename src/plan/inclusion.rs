@@ -31,7 +31,7 @@ impl Input<'_> {
         let reason = Reason {
             line: restriction.line,
             names: restriction.only.clone(),
-            ..Reason::of("role")
+            ..Reason::from_condition("role")
         };
         Some(Omitted {
             reasons: vec![reason],
@@ -103,7 +103,7 @@ pub(crate) fn omitted(id: &str, reason: String, condition: &str) -> Omitted {
     Omitted {
         id: id.to_owned(),
         reason,
-        reasons: vec![Reason::of(condition)],
+        reasons: vec![Reason::from_condition(condition)],
         ..Omitted::default()
     }
 }

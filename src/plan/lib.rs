@@ -6,14 +6,14 @@
 
 mod changed;
 
-pub mod about;
+pub mod focus;
 pub mod audit;
-pub mod beside;
+pub mod parallel;
 pub mod canonical;
 pub mod caveat;
 pub mod compared;
 pub mod compile;
-pub mod contains;
+pub mod containment;
 pub mod definition;
 pub mod diff;
 pub mod digest;
@@ -25,13 +25,13 @@ pub mod explain;
 pub mod facts;
 pub mod field;
 pub mod fixes;
-pub mod frame;
-pub mod imply;
+pub mod skeleton;
+pub mod implication;
 mod inclusion;
 pub mod kdl;
 pub mod lost_commands;
 mod merge;
-pub mod nothing;
+pub mod vacuity;
 pub mod order;
 mod prepared;
 pub mod proposal;
@@ -39,7 +39,7 @@ pub mod request;
 pub mod scope;
 pub mod select;
 pub mod shard;
-pub mod sound;
+pub mod soundness;
 pub mod step;
 pub mod tier;
 mod validity;
@@ -176,7 +176,7 @@ impl Plan {
 
 /// Returns the indices of predecessors of a step, from [`Plan::positions`]. One that is not before it
 /// is a bug: the order of a plan from a file was checked when it was read.
-pub fn earlier<'i>(
+pub fn predecessors<'i>(
     positions: &BTreeMap<&str, StepIndex>,
     own: StepIndex,
     ids: impl Iterator<Item = &'i String>,
@@ -597,7 +597,7 @@ pub struct Reason {
 
 impl Reason {
     /// Returns a reason that says no more than its condition.
-    pub(crate) fn of(condition: &str) -> Self {
+    pub(crate) fn from_condition(condition: &str) -> Self {
         Self {
             condition: condition.to_owned(),
             ..Self::default()

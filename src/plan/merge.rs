@@ -115,7 +115,7 @@ impl<'a> Input<'a> {
             };
             let reason = Reason {
                 names: verb.iter().map(|verb| verb.verb().to_owned()).collect(),
-                ..Reason::of(condition)
+                ..Reason::from_condition(condition)
             };
             if let Some(index) = in_plan.get(&identity)
                 && let Some(Inclusion::Included(check)) = fates.get_mut(index)

@@ -57,7 +57,7 @@ impl<'c> Prepared<'c> {
             contract,
             matcher: Matcher::new(&selections(contract)),
             selecting: with(&|test| test.selection().is_some()),
-            unselected: Bits::of(conditions.len(), |i| holds_alone(&conditions[i].test)),
+            unselected: Bits::from_fn(conditions.len(), |i| holds_alone(&conditions[i].test)),
             of_role,
             asking: with(&|test| test.sought().is_some()),
             behind,

@@ -67,7 +67,7 @@ struct KnownCheck {
 
 impl Question {
     /// Creates the question of a request.
-    pub fn of(contract: Option<&Contract>, request: &Request) -> Self {
+    pub fn from_request(contract: Option<&Contract>, request: &Request) -> Self {
         let checks = contract.iter().flat_map(|c| &c.checks).map(|check| {
             let command = match &check.body {
                 Body::Command(command) => Some(command.to_text()),
@@ -161,7 +161,7 @@ mod tests {
                 command: Some("make test".into()),
                 id: "unit".into(),
             }],
-            contract: Some(Digest::of(b"")),
+            contract: Some(Digest::hash(b"")),
             explicit: vec![],
             min_tier: 0,
             mode: Mode::Llm,

@@ -38,13 +38,13 @@ pub(super) struct Judged<'a> {
 /// Details of a selection, in addition to the results of its conditions.
 pub(super) enum SelectionDetail {
     /// The reasons of each condition, and the changed files that each trigger selects.
-    Reasons(Dense<ConditionIndex, Told>, Vec<Selected>),
+    Reasons(Dense<ConditionIndex, ConditionReasons>, Vec<Selected>),
     /// The checks that may be selected, ascending, without reasons: no place of another one applies.
     Candidates(Vec<CheckIndex>),
 }
 
 /// The reasons of one condition.
-pub(super) struct Told {
+pub(super) struct ConditionReasons {
     /// The reasons for or against.
     reasons: Vec<Reason>,
     /// The reason why it does not hold, for people.
@@ -243,10 +243,10 @@ impl Judged<'_> {
                     reasons.push(Reason {
                         file: self.contract.imported(placement.source).map(str::to_owned),
                         line: Some(placement.line),
-                        ..Reason::of("use")
+                        ..Reason::from_condition("use")
                     });
                 } else if placement.conditions.is_empty() {
-                    reasons.push(Reason::of("always"));
+                    reasons.push(Reason::from_condition("always"));
                 }
                 if let SelectionDetail::Reasons(told, _) = &self.detail {
                     let told = placement.conditions.iter().map(|c| &told[*c]);
@@ -381,7 +381,7 @@ fn judge_one(
     condition: &Condition,
     file: Option<&str>,
     selected: &Selected,
-) -> (Option<bool>, Told) {
+) -> (Option<bool>, ConditionReasons) {
     let (changes, facts) = (judging.changes, judging.facts);
     let answer = holds(&condition.test, judging.role, changes, facts, selected);
     let holds = answer == Some(true);
@@ -458,14 +458,14 @@ fn judge_one(
         }
         Test::Exists(all) => {
             let named = deciding(all, facts, Certainty::No);
-            let missing = said(&named, NO_FILE, "does not exist");
+            let missing = format_sought(&named, NO_FILE, "does not exist");
             let denial = format!("{missing}, {keyword} asks for it");
             (vec![about(texts(&named))], denial)
         }
         Test::ExistsAny(all) => {
             let named = deciding(all, facts, Certainty::Yes);
             let denial = if named.len() == 1 {
-                let missing = said(&named, NO_FILE, "does not exist");
+                let missing = format_sought(&named, NO_FILE, "does not exist");
                 format!("{missing}, {keyword} asks for it")
             } else {
                 let none = ticks(&texts(&named));
@@ -475,12 +475,12 @@ fn judge_one(
         }
         Test::Absent(all) => {
             let named = deciding(all, facts, Certainty::Yes);
-            let there = said(&named, "a file matches", "exists");
+            let there = format_sought(&named, "a file matches", "exists");
             let denial = format!("{there}, {keyword} asks for its absence");
             (vec![about(texts(&named))], denial)
         }
     };
-    (answer, Told { reasons, denial })
+    (answer, ConditionReasons { reasons, denial })
 }
 
 /// Returns the paths and globs with an answer that decides alone; all of them where none has it.
@@ -491,7 +491,7 @@ fn deciding<'s>(all: &'s [Sought], facts: &Facts, is: Certainty) -> Vec<&'s Soug
 }
 
 /// Says of globs alone that no file, or a file, matches them, and of all else whether it exists.
-fn said(all: &[&Sought], of_globs: &str, of_paths: &str) -> String {
+fn format_sought(all: &[&Sought], of_globs: &str, of_paths: &str) -> String {
     let listed = ticks(&texts(all));
     if all.iter().all(|sought| matches!(sought, Sought::Glob(_))) {
         format!("{of_globs} {listed}")

@@ -46,7 +46,7 @@ pub fn reach(
 }
 
 /// Adds the tiers of checks that the request names: to name one reaches its tier.
-pub fn named(tiers: &mut Vec<Tier>, of: impl Iterator<Item = u8>) {
+pub fn add_named(tiers: &mut Vec<Tier>, of: impl Iterator<Item = u8>) {
     for tier in of {
         if !tiers.iter().any(|t| t.tier == tier) {
             tiers.push(Tier {

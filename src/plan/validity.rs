@@ -5,7 +5,7 @@ use super::canonical::FIRST;
 use super::canonical::VERSION;
 use super::digest::digest;
 use super::error::{self, PlanError, TAMPERED};
-use super::sound::{Unfit, sound};
+use super::soundness::{Unfit, sound};
 use vplan_base::word::visible;
 /// Whether plans of this version are read.
 pub(crate) fn is_known(version: impl Into<i128>) -> bool {

@@ -202,7 +202,7 @@ mod tests {
             panic!("not repaired");
         };
         assert_eq!(
-            (coverage, recovery_rule.known()),
+            (coverage, recovery_rule.to_known()),
             (Coverage::Full, Some(RewriteRule::HoistDirectory))
         );
         assert_eq!(

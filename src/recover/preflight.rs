@@ -60,7 +60,7 @@ fn apply(mut plan: Plan, facts: &Facts, consulted: &mut BTreeSet<Question>) -> P
         rewrite.previous_digest = digest.take();
         if is_sealed {
             // Most plans need no rewrite.
-            let growing = growing.get_or_insert_with(|| Growing::of(&plan, &rewrites));
+            let growing = growing.get_or_insert_with(|| Growing::new(&plan, &rewrites));
             growing.push(&rewrite);
             digest = Some(growing.digest(&plan));
         }

@@ -1,6 +1,6 @@
 //! Finds, reads and replaces the baseline of a contract.
 
-use crate::beside::{self, Beside, BesideError, FileBeside};
+use crate::adjacent_file::{self, AdjacentFile, BesideError, FileBeside};
 use crate::load::Site;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::diagnostic::{Diagnostic, Diagnostics};
@@ -40,8 +40,8 @@ pub fn read(
     path: &RepoPath,
     revision: Option<&Oid>,
 ) -> Result<BaselineFile, BesideError> {
-    let text = beside::read(site, Beside::Baseline, path, revision, MAX_BYTES)?;
-    Ok(BaselineFile::of(path, text, decode))
+    let text = adjacent_file::read(site, AdjacentFile::Baseline, path, revision, MAX_BYTES)?;
+    Ok(BaselineFile::decode(path, text, decode))
 }
 
 /// Examines the baseline of the work tree; `checks` are the names that the contract has, and its
@@ -55,7 +55,7 @@ pub fn survey(
     checks: &BTreeSet<&str>,
     sources: &mut Sources,
 ) -> Result<Surveyed, BesideError> {
-    let Some(text) = beside::read(site, Beside::Baseline, path, None, MAX_BYTES)? else {
+    let Some(text) = adjacent_file::read(site, AdjacentFile::Baseline, path, None, MAX_BYTES)? else {
         return Ok(Surveyed::default());
     };
     let id = sources.add(Source::new(path.to_string(), &text));
@@ -91,7 +91,7 @@ pub fn survey(
 pub fn write(site: &Site, path: &RepoPath, baseline: &Baseline) -> Result<(), BesideError> {
     let target = site.root.join(path.to_os());
     files::replace(&target, encode(baseline).as_bytes()).map_err(|e| BesideError::Unwritable {
-        what: Beside::Baseline,
+        what: AdjacentFile::Baseline,
         path: path.clone(),
         message: e.to_string(),
     })

@@ -86,7 +86,7 @@ impl Shelf<'_> {
     ///
     /// # Errors
     /// A file outside the repository, or one that tests another contract.
-    pub fn named(&self, files: &[PathBuf], sources: &mut Sources) -> Result<Cases, CaseError> {
+    pub fn read_files(&self, files: &[PathBuf], sources: &mut Sources) -> Result<Cases, CaseError> {
         let mut paths = files
             .iter()
             .map(|f| self.locate(f))

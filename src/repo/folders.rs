@@ -58,12 +58,12 @@ pub enum FoldersOf<'a> {
     /// These paths alone. A folder then counts as having all files that a question requires.
     Paths(&'a [RepoPath]),
     /// The work tree, and more.
-    And(Beside<'a>),
+    And(ModifiedTree<'a>),
 }
 
 /// The folders of a tree, and modifications for an analysis.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct ModifiedTree<'a> {
     /// The revision that is the tree, if not the work tree.
     pub tree: Option<&'a Oid>,
     /// A commit whose folders are included.
@@ -74,7 +74,7 @@ pub struct Beside<'a> {
     pub without: Option<&'a RepoPath>,
 }
 
-impl Beside<'_> {
+impl ModifiedTree<'_> {
     /// Whether a folder is there, as far as one is taken out.
     fn has(&self, folder: &RepoPath) -> bool {
         let without = self.without;
@@ -178,7 +178,7 @@ impl<'a> Folders<'a> {
             };
             return paths.iter().filter_map(of).collect();
         }
-        let beside = self.beside();
+        let beside = self.modified_tree();
         let found = match beside.tree {
             Some(commit) => self.in_commit(commit, query),
             None => self.in_work_tree(query),
@@ -207,14 +207,14 @@ impl<'a> Folders<'a> {
     }
 
     /// Returns the tree to search, with its modifications.
-    fn beside(&self) -> Beside<'a> {
+    fn modified_tree(&self) -> ModifiedTree<'a> {
         match self.of {
-            FoldersOf::Revision(commit) => Beside {
+            FoldersOf::Revision(commit) => ModifiedTree {
                 tree: Some(commit),
-                ..Beside::default()
+                ..ModifiedTree::default()
             },
             FoldersOf::And(beside) => beside,
-            FoldersOf::WorkTree | FoldersOf::Paths(_) => Beside::default(),
+            FoldersOf::WorkTree | FoldersOf::Paths(_) => ModifiedTree::default(),
         }
     }
 
@@ -226,14 +226,14 @@ impl<'a> Folders<'a> {
         place: Place,
         sink: &mut Diagnostics,
     ) -> FoundMembers {
-        let beside = self.beside();
+        let beside = self.modified_tree();
         let read = match beside.tree {
             Some(commit) => packages::in_commit(self.git, commit, query),
             None => {
                 let (root, git) = (self.root, self.git);
                 let here = self
                     .manifests
-                    .get_or_insert_with(|| Manifests::here(root, git));
+                    .get_or_insert_with(|| Manifests::list(root, git));
                 match here {
                     Ok(here) => here.read(query),
                     Err(e) => Err(WorkspaceFault::Broken(query.dir.clone(), e.to_string())),

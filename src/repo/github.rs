@@ -17,7 +17,7 @@ pub struct Job {
 
 impl Job {
     /// Reads the environment.
-    pub fn look() -> Self {
+    pub fn from_environment() -> Self {
         let path = |name: &str| {
             std::env::var_os(name)
                 .filter(|v| !v.is_empty())

@@ -7,7 +7,7 @@
 )]
 
 pub mod baseline;
-pub mod beside;
+pub mod adjacent_file;
 pub mod cases;
 pub mod changes;
 pub mod contents;
@@ -21,5 +21,5 @@ pub mod load;
 pub mod lockfile;
 mod packages;
 pub mod pinned;
-pub mod since;
+pub mod unchanged_contract;
 pub mod survey;

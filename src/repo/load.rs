@@ -461,7 +461,7 @@ fn read_revision(
     cap: u64,
 ) -> Result<Read, LoadError> {
     let git = site.git.as_ref().map_err(GitError::clone)?;
-    let commit = git.named(revision)?;
+    let commit = git.resolve_name(revision)?;
     match git.file_at(&commit, path, cap) {
         Ok(Some(bytes)) => Ok((Some(bytes), commit)),
         Ok(None) => Err(LoadError::MissingIn {

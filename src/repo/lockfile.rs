@@ -1,6 +1,6 @@
 //! Finds, reads and replaces a contract's lock.
 
-use crate::beside::{self, Beside, BesideError, FileBeside};
+use crate::adjacent_file::{self, AdjacentFile, BesideError, FileBeside};
 use crate::load::Site;
 use rustix::io::Errno;
 use std::io;
@@ -32,8 +32,8 @@ pub fn path_for(contract: &RepoPath) -> RepoPath {
 /// # Errors
 /// It exists, but is not a regular UTF-8 file of at most [`MAX_BYTES`].
 pub fn read(site: &Site, path: &RepoPath, revision: Option<&Oid>) -> Result<LockFile, BesideError> {
-    let text = beside::read(site, Beside::Lock, path, revision, MAX_BYTES)?;
-    Ok(LockFile::of(path, text, decode))
+    let text = adjacent_file::read(site, AdjacentFile::Lock, path, revision, MAX_BYTES)?;
+    Ok(LockFile::decode(path, text, decode))
 }
 
 /// Replaces a lock by the result of `change` for the present one. Two writers take turns, and a
@@ -49,7 +49,7 @@ pub fn replace<E: From<BesideError>>(
     change: impl FnOnce(&LockFile) -> Result<Lock, E>,
 ) -> Result<bool, E> {
     let unwritable = |e: io::Error| BesideError::Unwritable {
-        what: Beside::Lock,
+        what: AdjacentFile::Lock,
         path: path.clone(),
         message: e.to_string(),
     };

@@ -22,7 +22,7 @@ pub(crate) struct Manifests<'a> {
 
 impl<'a> Manifests<'a> {
     /// Lists those that git tracks, or neither tracks nor ignores; without git all.
-    pub(crate) fn here(root: &'a Path, git: Option<&Git>) -> Result<Self, ListError> {
+    pub(crate) fn list(root: &'a Path, git: Option<&Git>) -> Result<Self, ListError> {
         let mut paths = files_here(root, git)?;
         // The index may list files that no longer exist.
         let is_there = |path: &RepoPath| root.join(path.to_os()).symlink_metadata().is_ok();

@@ -1,6 +1,6 @@
 //! Resolves a git import to bytes: those that the lock pins, or those that will be pinned.
 
-use crate::beside::BesideError;
+use crate::adjacent_file::BesideError;
 use crate::load::Site;
 use crate::lockfile::{self, LockFile};
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ impl<'a> PinnedImports<'a> {
     }
 
     /// Reads the lock, if it was not read yet.
-    pub fn look(&mut self) -> &Result<LockFile, BesideError> {
+    pub fn read(&mut self) -> &Result<LockFile, BesideError> {
         let Self {
             site,
             path,
@@ -124,7 +124,7 @@ impl<'a> PinnedImports<'a> {
         } = self;
         self.found.get_or_insert_with(|| {
             let git = || site.git.as_ref().map_err(GitError::clone);
-            let commit = revision.map(|revision| git()?.named(revision));
+            let commit = revision.map(|revision| git()?.resolve_name(revision));
             lockfile::read(site, path, commit.transpose()?.as_ref())
         })
     }
@@ -132,7 +132,7 @@ impl<'a> PinnedImports<'a> {
     /// Returns what the lock pins, unless there are mistakes in it.
     fn pinned(&mut self) -> Result<Pinned<'_>, PinError> {
         let (path, store, max_file) = (self.path.clone(), self.store, self.max_file);
-        match self.look() {
+        match self.read() {
             Ok(found) if found.has_errors() => {
                 let message =
                     format!("the lock `{path}` has mistakes, so that nothing is taken from it");
@@ -223,7 +223,7 @@ impl Pins for Fetching<'_> {
         let bytes = self.fetcher(offline)?.fetch(origin, self.max_file)?;
         let pin = PinnedImport {
             origin: origin.clone(),
-            digest: Digest::of(&bytes),
+            digest: Digest::hash(&bytes),
             bytes: bytes.len() as u64,
         };
         if let Some(before) = known
@@ -320,7 +320,7 @@ mod tests {
     fn only_what_is_pinned_is_used() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::at(dir.path());
-        let digest = Digest::of(b"vplan 1\n");
+        let digest = Digest::hash(b"vplan 1\n");
         let code = |lock: &Lock, max: u64| {
             Pinned {
                 lock,
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(read(&lock), Err(OFFLINE));
         lock.pin(PinnedImport {
             origin: origin(),
-            digest: Digest::of(b"x"),
+            digest: Digest::hash(b"x"),
             bytes: 1,
         });
         assert_eq!(read(&lock), Err(OFFLINE));

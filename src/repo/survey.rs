@@ -85,7 +85,7 @@ pub fn survey(site: &Site, contract: &Contract, sources: &Sources, pure: bool) -
     }
     selected::never_selected(contract, &mut sink);
     selected::shadowed(contract, &mut sink);
-    let tree = Tree::of(site, contract, pure);
+    let tree = Tree::new(site, contract, pure);
     let checks: Vec<(&Check, Step)> = contract
         .checks
         .iter()

@@ -78,7 +78,7 @@ impl Why {
         match self {
             Why::Differs(difference) => Some(difference.clone()),
             Why::Ran(step) | Why::Cleaned(step) => {
-                Some(Difference::named(DifferenceKind::Step, step.as_bytes()))
+                Some(Difference::with_name(DifferenceKind::Step, step.as_bytes()))
             }
             Why::Inherited(path) | Why::NotIgnored(path) | Why::Product(path) => Some(file(path)),
             Why::NoInputs
@@ -94,7 +94,7 @@ impl Why {
 
 /// The steps of this run so far.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
+pub struct RunSoFar {
     /// Ids of steps that started a process.
     pub ran: BTreeSet<String>,
     /// Ids of steps that were considered before, under any plan of this run.
@@ -172,7 +172,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
 ///
 /// # Errors
 /// The reason why they do not.
-pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &Past) -> Result<(), Why> {
+pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &RunSoFar) -> Result<(), Why> {
     let step = plan.step(index);
     eligible(step)?;
     if past.tried.contains(&step.id) {
@@ -270,7 +270,7 @@ mod tests {
         Some(all_of(&globs(list)))
     }
 
-    fn barrier_of(plan: &Plan, index: usize, past: &Past) -> Result<(), Why> {
+    fn barrier_of(plan: &Plan, index: usize, past: &RunSoFar) -> Result<(), Why> {
         barrier(plan, &Order::new(plan), StepIndex::new(index), past)
     }
 
@@ -321,9 +321,9 @@ mod tests {
         c.after = vec!["b".into()];
         c.inputs = select(&["src/**", "gen/**"]);
         let plan = plan(vec![a, b, c]);
-        let past = |ran: &[&str]| Past {
+        let past = |ran: &[&str]| RunSoFar {
             ran: ran.iter().map(|s| (*s).to_owned()).collect(),
-            ..Past::default()
+            ..RunSoFar::default()
         };
         let ran = |id: &str| Err(Why::Ran(id.to_owned()));
         for (index, ran_before, want) in [
@@ -359,9 +359,9 @@ mod tests {
             Ok(()),
             "what it requires counts as well"
         );
-        let again = Past {
+        let again = RunSoFar {
             tried: BTreeSet::from(["c".to_owned()]),
-            ..Past::default()
+            ..RunSoFar::default()
         };
         assert_eq!(barrier_of(&plan, 2, &again), Err(Why::Again));
     }
@@ -374,14 +374,14 @@ mod tests {
         build.inputs = select(&["src/**"]);
         let before = plan(vec![clean.clone(), build.clone()]);
         assert_eq!(
-            barrier_of(&before, 1, &Past::default()),
+            barrier_of(&before, 1, &RunSoFar::default()),
             Err(Why::Cleaned("clean".to_owned()))
         );
         let after = plan(vec![build.clone(), clean.clone()]);
-        assert_eq!(barrier_of(&after, 0, &Past::default()), Ok(()));
+        assert_eq!(barrier_of(&after, 0, &RunSoFar::default()), Ok(()));
         clean.cleans = globs(&["target/**"]);
         assert_eq!(
-            barrier_of(&plan(vec![clean, build]), 1, &Past::default()),
+            barrier_of(&plan(vec![clean, build]), 1, &RunSoFar::default()),
             Ok(())
         );
     }

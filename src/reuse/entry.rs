@@ -78,7 +78,7 @@ impl KeptPass {
     /// feed.
     pub fn encode(&self) -> Vec<u8> {
         let body = to_canonical(self);
-        format!("{}\n{body}\n", Digest::of(body.as_bytes())).into_bytes()
+        format!("{}\n{body}\n", Digest::hash(body.as_bytes())).into_bytes()
     }
 
     /// Reads the entry of a key; `None` if it is damaged, or of another key or version. Never
@@ -86,7 +86,7 @@ impl KeptPass {
     pub fn decode(key: &Digest, bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let (digest, body) = text.strip_suffix('\n')?.split_once('\n')?;
-        if digest.parse() != Ok(Digest::of(body.as_bytes())) {
+        if digest.parse() != Ok(Digest::hash(body.as_bytes())) {
             return None;
         }
         let entry: Self = serde_json::from_str(body).ok()?;
@@ -106,18 +106,18 @@ mod tests {
     fn entry() -> KeptPass {
         let parts = Parts {
             enforced: Vec::new(),
-            environment: vec![(vplan_base::word::Word::from("A"), Digest::of(b"1"))],
+            environment: vec![(vplan_base::word::Word::from("A"), Digest::hash(b"1"))],
             files: FileSet {
                 count: 0,
-                digest: Digest::of(b""),
+                digest: Digest::hash(b""),
             },
             judging: super::super::key::JUDGING,
-            place: Digest::of(b"/repo"),
+            place: Digest::hash(b"/repo"),
             platform: "x".to_owned(),
-            predecessors: Digest::of(b""),
+            predecessors: Digest::hash(b""),
             reads: None,
             toolchains: None,
-            settings: Digest::of(b"s"),
+            settings: Digest::hash(b"s"),
             tools: Vec::new(),
             vplan: "0".to_owned(),
         };
@@ -176,7 +176,7 @@ mod tests {
         let bytes = entry.encode();
         assert_eq!(KeptPass::decode(&entry.key, &bytes), Some(entry.clone()));
         assert_eq!(
-            KeptPass::decode(&Digest::of(b"other"), &bytes),
+            KeptPass::decode(&Digest::hash(b"other"), &bytes),
             None,
             "of another key"
         );

@@ -11,7 +11,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_check::confine::{Guarantee, SandboxLevel};
 use vplan_check::difference::{Difference, DifferenceKind};
-use vplan_plan::{Origin, Plan, Step, StepIndex, earlier};
+use vplan_plan::{Origin, Plan, Step, StepIndex, predecessors};
 
 /// The version of the evaluation. Raised whenever the same evidence may get another result than
 /// before.
@@ -34,7 +34,7 @@ pub struct Print {
 impl Print {
     /// Returns one digest of everything.
     pub fn digest(&self) -> Digest {
-        FileSet::of([(&RepoPath::root(), self)]).digest
+        FileSet::from_files([(&RepoPath::root(), self)]).digest
     }
 }
 
@@ -53,7 +53,7 @@ pub struct FileSet {
 
 impl FileSet {
     /// Computes the set's digest.
-    pub fn of<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
+    pub fn from_files<'p>(files: impl IntoIterator<Item = (&'p RepoPath, &'p Print)>) -> Self {
         // Room for some files: most sets that are digested have one.
         let (mut hasher, mut count) = (BufWriter::with_capacity(512, Hasher::default()), 0);
         // Lengths go first, so that no two lists of files are the same bytes. Writing into a hasher
@@ -152,7 +152,7 @@ impl Parts {
         list.extend(
             variables
                 .into_iter()
-                .map(|name| Difference::named(DifferenceKind::Variable, name.as_bytes())),
+                .map(|name| Difference::with_name(DifferenceKind::Variable, name.as_bytes())),
         );
         let tools = |parts: &Parts| -> Vec<(Word, Digest)> {
             let tools = parts.tools.iter();
@@ -165,7 +165,7 @@ impl Parts {
         list.extend(
             other
                 .chain(less)
-                .map(|(path, _)| Difference::named(DifferenceKind::Program, path.as_bytes())),
+                .map(|(path, _)| Difference::with_name(DifferenceKind::Program, path.as_bytes())),
         );
         list.extend(unnamed(
             self.reads != earlier.reads,
@@ -240,9 +240,9 @@ impl Order {
     pub fn new(plan: &Plan) -> Self {
         let positions = plan.positions();
         let direct = |(own, s): (StepIndex, &Step)| {
-            earlier(&positions, own, s.after.iter().chain(&s.needs)).collect()
+            predecessors(&positions, own, s.after.iter().chain(&s.needs)).collect()
         };
-        let bound = |(own, s): (StepIndex, &Step)| earlier(&positions, own, s.bound_to()).collect();
+        let bound = |(own, s): (StepIndex, &Step)| predecessors(&positions, own, s.bound_to()).collect();
         Self {
             direct: plan.numbered_steps().map(direct).collect(),
             bound: plan.numbered_steps().map(bound).collect(),
@@ -271,7 +271,7 @@ impl Order {
             .flat_map(Digest::as_bytes)
             .copied()
             .collect();
-        Digest::of(&bytes)
+        Digest::hash(&bytes)
     }
 
     /// Returns the digest for [`Parts::settings`].
@@ -425,7 +425,7 @@ mod tests {
     fn files_are_told_apart() {
         let path = |p: &str| RepoPath::from_exact(p.as_bytes()).unwrap();
         let file = |text: &str| Print {
-            content: Some(Digest::of(text.as_bytes())),
+            content: Some(Digest::hash(text.as_bytes())),
             link: None,
             mode: 0o644,
         };
@@ -459,7 +459,7 @@ mod tests {
         ];
         let digests: BTreeSet<Digest> = sets
             .iter()
-            .map(|s| FileSet::of(s.iter().map(|(p, f)| (p, f))).digest)
+            .map(|s| FileSet::from_files(s.iter().map(|(p, f)| (p, f))).digest)
             .collect();
         assert_eq!(digests.len(), sets.len());
     }

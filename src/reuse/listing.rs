@@ -32,7 +32,7 @@ pub struct Listing {
 impl Listing {
     /// Makes a list of the present files, none recorded as written by a pass. Each path occurs
     /// once.
-    pub fn of(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
+    pub fn from_files(files: impl IntoIterator<Item = (RepoPath, Digest)>) -> Self {
         let listed = |(path, print)| (path, ListedFile { own: false, print });
         let mut files: Vec<_> = files.into_iter().map(listed).collect();
         files.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -107,7 +107,7 @@ impl Listing {
 
     /// Reads the list with this digest; `None` if it is damaged. Never panics.
     pub fn decode(digest: &Digest, bytes: &[u8]) -> Option<Self> {
-        if Digest::of(bytes) != *digest {
+        if Digest::hash(bytes) != *digest {
             return None;
         }
         let mut rest = bytes.strip_prefix(MAGIC)?;
@@ -147,14 +147,14 @@ mod tests {
 
     fn print(text: &str) -> Print {
         Print {
-            content: Some(Digest::of(text.as_bytes())),
+            content: Some(Digest::hash(text.as_bytes())),
             link: None,
             mode: 0o644,
         }
     }
 
     fn listing(files: &[(&str, &str)]) -> Listing {
-        Listing::of(files.iter().map(|(p, t)| (path(p), print(t).digest())))
+        Listing::from_files(files.iter().map(|(p, t)| (path(p), print(t).digest())))
     }
 
     #[test]
@@ -166,13 +166,13 @@ mod tests {
         }];
         let listing = listing(&[("a", "1"), ("b", "2")]).with_output(&touched, None);
         let bytes = listing.encode();
-        let digest = Digest::of(&bytes);
+        let digest = Digest::hash(&bytes);
         assert_eq!(Listing::decode(&digest, &bytes), Some(listing));
         for end in 0..bytes.len() {
             let torn = &bytes[..end];
             assert_eq!(Listing::decode(&digest, torn), None, "torn at {end}");
             // Even with a fitting name: no bytes make it panic.
-            let read = Listing::decode(&Digest::of(torn), torn);
+            let read = Listing::decode(&Digest::hash(torn), torn);
             assert!(read.is_none_or(|l| l.files.len() < 2), "torn at {end}");
         }
     }

@@ -57,7 +57,7 @@ mod tests {
 
     fn print(text: &str) -> Print {
         Print {
-            content: Some(Digest::of(text.as_bytes())),
+            content: Some(Digest::hash(text.as_bytes())),
             link: None,
             mode: 0o644,
         }
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(inherited(&[new.clone(), same.clone()], None), None);
         assert_eq!(inherited(&[new, gone.clone()], None), Some(&gone.path));
         let of_a_pass = [touched("c/changed", None, Some("1"))];
-        let then = Listing::of([(path("c/changed"), print("1").digest())]);
+        let then = Listing::from_files([(path("c/changed"), print("1").digest())]);
         let all = [same, changed.clone()];
         assert_eq!(
             inherited(&all, Some(&then)),

@@ -84,9 +84,9 @@ pub fn files<'p>(
         .into_iter()
         .map(|(path, print)| (path, portable(print)))
         .collect();
-    let mut set = FileSet::of(portable.iter().map(|(path, print)| (*path, print)));
+    let mut set = FileSet::from_files(portable.iter().map(|(path, print)| (*path, print)));
     if let Some(held) = held {
-        set.digest = Digest::of(format!("{} {held}", set.digest).as_bytes());
+        set.digest = Digest::hash(format!("{} {held}", set.digest).as_bytes());
     }
     set
 }

@@ -134,7 +134,7 @@ const ID: usize = 16;
 
 /// Returns the id of a key: the first digits of its digest.
 fn id_of(key: &VerifyingKey) -> String {
-    let mut id = Digest::of(key.as_bytes()).hex();
+    let mut id = Digest::hash(key.as_bytes()).hex();
     id.truncate(ID);
     id
 }

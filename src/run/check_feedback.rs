@@ -7,7 +7,7 @@ use vplan_plan::Plan;
 
 /// Makes the feedback about one check of a run that is over, also about one that fails only as a
 /// warning. `None` where it did not fail. `plan`: that of the run, for the advice.
-pub fn about(report: &Report, plan: Option<&Plan>, id: &str) -> Option<Feedback> {
+pub fn check_feedback(report: &Report, plan: Option<&Plan>, id: &str) -> Option<Feedback> {
     let record = report.steps.iter().find(|r| r.id == id && is_failing(r))?;
     let step = plan.and_then(|plan| plan.steps.iter().find(|step| step.id == id));
     let common = report.feedback.clone().unwrap_or_else(|| Feedback {
@@ -17,8 +17,8 @@ pub fn about(report: &Report, plan: Option<&Plan>, id: &str) -> Option<Feedback>
         version: 1,
         ..Feedback::default()
     });
-    let check = FailedCheck::of(step, record, ALONE);
-    let check = match common.of(id) {
+    let check = FailedCheck::new(step, record, ALONE);
+    let check = match common.get(id) {
         Some(told) => check.with_output_of(&told),
         None => check,
     };

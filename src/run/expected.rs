@@ -40,7 +40,7 @@ impl ExpectedTimes {
     }
 
     /// Returns the time that half of a step's latest passes did not exceed, in milliseconds.
-    pub fn of(&self, id: &str, command: &str) -> Option<u64> {
+    pub fn get(&self, id: &str, command: &str) -> Option<u64> {
         let mut times = self
             .times
             .get(&(id.to_owned(), command.to_owned()))?
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn the_latest_passes_of_the_same_command_count() {
         let mut times = ExpectedTimes::new([("a".to_owned(), "x".to_owned())]);
-        assert_eq!(times.of("a", "x"), None);
+        assert_eq!(times.get("a", "x"), None);
         for (command, status, ms) in [
             ("x", Status::Failed, 1),
             ("x", Status::Cached, 0),
@@ -87,14 +87,14 @@ mod tests {
         ] {
             times.add(&run("a", command, status, ms));
         }
-        assert_eq!(times.of("a", "x"), Some(90));
-        assert_eq!(times.of("a", "y"), None, "not asked");
+        assert_eq!(times.get("a", "x"), Some(90));
+        assert_eq!(times.get("a", "y"), None, "not asked");
         times.add(&run("a", "x", Status::Passed, 30));
-        assert_eq!(times.of("a", "x"), Some(30));
+        assert_eq!(times.get("a", "x"), Some(30));
         assert!(!times.is_complete());
         times.add(&run("a", "x", Status::Flaky, 50));
         assert!(times.is_complete());
         times.add(&run("a", "x", Status::Passed, 9_000));
-        assert_eq!(times.of("a", "x"), Some(50), "an older one");
+        assert_eq!(times.get("a", "x"), Some(50), "an older one");
     }
 }

@@ -95,7 +95,7 @@ impl Feedback {
     }
 
     /// Returns the feedback on a failing check.
-    pub fn of(&self, id: &str) -> Option<FailedCheck> {
+    pub fn get(&self, id: &str) -> Option<FailedCheck> {
         if self.step_id == id && !id.is_empty() {
             return Some(self.first());
         }
@@ -147,7 +147,7 @@ pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Optio
     let changed = plan.request.changed.files();
     let common = Feedback {
         attempt_number: round.attempt,
-        caveats: shown(round.caveats, plan),
+        caveats: format_caveats(round.caveats, plan),
         changed_files: changed.iter().take(FILES_SHOWN).cloned().collect(),
         changed_files_count: changed.len(),
         retries_remaining: round.retries_remaining,
@@ -183,12 +183,12 @@ pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Optio
         status: Some(record.status),
         ..common
     };
-    whole.set_first(FailedCheck::of(Some(step), record, AMONG_OTHERS));
+    whole.set_first(FailedCheck::new(Some(step), record, AMONG_OTHERS));
     // The feedback on the others is made lazily: of thousands, only the first ones fit.
     let count = others.len();
     let told = others
         .into_iter()
-        .map(|(step, record)| FailedCheck::of(Some(step), record, AMONG_OTHERS));
+        .map(|(step, record)| FailedCheck::new(Some(step), record, AMONG_OTHERS));
     Some(share::fit(
         &whole,
         (told, count),
@@ -212,7 +212,7 @@ fn is_gap(record: &StepRecord) -> bool {
 
 /// Lists the caveats on a line each, those first that decide; then what the change defines of the
 /// steps.
-fn shown(caveats: &[Caveat], plan: &Plan) -> Vec<String> {
+fn format_caveats(caveats: &[Caveat], plan: &Plan) -> Vec<String> {
     let line = |c: &Caveat| {
         let files = c
             .files

@@ -17,7 +17,7 @@ use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::environment::EnvironmentUse;
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::TestCounts;
+use vplan_check::results::TestCounts;
 use vplan_plan::{Coverage, Rewrite, StepIndex};
 
 /// The text of `vplan help events`: the meaning of each event.
@@ -481,7 +481,7 @@ mod tests {
             },
             JournalEntry::PlanCompiled {
                 changed_files_count: Some(1),
-                digest: Some(Digest::of(b"")),
+                digest: Some(Digest::hash(b"")),
                 steps: vec![PlannedStep {
                     command: "c".into(),
                     id: "i".into(),
@@ -510,7 +510,7 @@ mod tests {
             },
             JournalEntry::ProgramResolved {
                 program: ProgramRecord {
-                    digest: Some(Digest::of(b"")),
+                    digest: Some(Digest::hash(b"")),
                     path: Word::from("p"),
                     size: 1,
                 },

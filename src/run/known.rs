@@ -47,7 +47,7 @@ pub fn known_findings(plan: &Plan, records: &[StepRecord], origin: &str) -> Opti
     let mut found = 0;
     for (step, record) in plan.steps.iter().zip(records) {
         if record.reason == Some(Cause::Known) {
-            found += record.known();
+            found += record.count_known();
             checks.push(step.check());
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn contradicted(
     if !record.identities.is_empty() && record.identities.len() != all {
         return Some("does not say of each finding what it is");
     }
-    if record.known() > 0 && baseline.is_none() {
+    if record.count_known() > 0 && baseline.is_none() {
         return Some("has known findings, and no baseline counted");
     }
     if record.reason != Some(Cause::Known) {
@@ -96,7 +96,7 @@ pub(super) fn contradicted(
     let length = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     let errors = (record.diagnostics.iter())
         .zip(&record.identities)
-        .filter(|(finding, _)| finding.severity == vplan_check::reading::Level::Error)
+        .filter(|(finding, _)| finding.severity == vplan_check::results::Level::Error)
         .map(|(_, identity)| identity);
     let tests = record.identities.iter().skip(record.diagnostics.len());
     let all_known = errors.chain(tests).all(|identity| identity.known);
@@ -110,7 +110,7 @@ pub(super) fn contradicted(
         () if !is_read || step.setup || !matches!(step.exit.as_slice(), [] | [0]) => {
             Some("is of a kind that no known finding excuses")
         }
-        () if record.known() == 0 || !all_known => Some("passed with findings that are not known"),
+        () if record.count_known() == 0 || !all_known => Some("passed with findings that are not known"),
         () if length(record.diagnostics.len()) != counted
             || length(record.failed_tests.len()) != failed
             || !record.problems.is_empty() =>

@@ -3,22 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-pub mod carry;
+pub mod carry_over;
 pub mod check_feedback;
-pub mod earlier;
-pub mod elsewhere;
-pub mod ended;
+pub mod last_passes;
+pub mod remote;
+pub mod recorded_answer;
 pub mod event;
 pub mod expected;
 pub mod feedback;
-pub mod genuine;
+pub mod authenticity;
 pub mod journal;
 pub mod known;
 pub mod merge;
-pub mod past;
+pub mod run_summary;
 pub mod record;
 pub mod report;
-mod settle;
+mod statuses;
 pub mod state;
 pub mod stop;
 pub mod unshown;

@@ -10,7 +10,7 @@ mod agree;
 mod part;
 mod tools;
 
-use super::genuine::{ending, violations};
+use super::authenticity::{ending, violations};
 use super::record::StepRecord;
 use super::report::{
     Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardSummary, report, weaker,
@@ -22,7 +22,7 @@ pub use part::{
     BASE, DIVISION, DUPLICATE, MISMATCH, MergeError, NO_SHARD, OTHER_VERSION, Part, TAMPERED,
     TOOLS, TREE, UNREADABLE,
 };
-use part::{Checked, fail, mismatch, shown};
+use part::{Checked, fail, mismatch, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use tools::{Differing, differing};
 use vplan_base::word::{first_of, visible};
@@ -133,7 +133,7 @@ pub fn merge(parts: Vec<Part>, asked: &MergeRequest) -> Result<Merged, MergeErro
             Some(other) if other.report != checked.report => {
                 let why = format!(
                     "and `{}` are different reports of {}",
-                    shown(&other.name),
+                    quote(&other.name),
                     checked.record.shard()
                 );
                 let help = Some("give the one that counts");

@@ -12,7 +12,7 @@ use vplan_check::difference::Difference;
 use vplan_check::evidence::{Captured, EarlierPass, Evidence};
 use vplan_check::judge::JudgeAnswer;
 use vplan_check::outcome::{Cause, Outcome, Status};
-use vplan_check::reading::{FailedTest, Finding, Identity, TestCounts, clip};
+use vplan_check::results::{FailedTest, Finding, Identity, TestCounts, clip};
 use vplan_plan::Step;
 
 /// Limit of each stream's end in a report, in bytes.
@@ -143,7 +143,7 @@ pub struct Place {
 
 impl Place {
     /// Makes that of a step which is not executed elsewhere.
-    pub fn here(reason: String) -> Self {
+    pub fn local(reason: String) -> Self {
         Self {
             engine: "here".to_owned(),
             reason: Some(reason),
@@ -278,7 +278,7 @@ impl StepRecord {
     }
 
     /// Returns how many of its findings and failed tests are known.
-    pub fn known(&self) -> usize {
+    pub fn count_known(&self) -> usize {
         self.identities.iter().filter(|i| i.known).count()
     }
 

@@ -20,7 +20,7 @@
 //! Events arrive in the order of their times; those of one millisecond, up to
 //! [`Event::InstantComplete`], in any order.
 
-use super::elsewhere::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
+use super::remote::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ use vplan_check::baseline::{self, KnownFindings};
 use vplan_check::decide::judge;
 use vplan_check::outcome::{Cause, GRACE_MS, Outcome, Output, Status, Terms};
 use vplan_check::{Kind, Severity};
-use vplan_plan::beside::{Beside, kept_apart};
-use vplan_plan::{Plan, Step, StepIndex, earlier};
+use vplan_plan::parallel::{ParallelPairs, kept_apart};
+use vplan_plan::{Plan, Step, StepIndex, predecessors};
 
 /// Minimum grace period, in milliseconds.
 pub(crate) const LEAST_GRACE_MS: u64 = 1_000;
@@ -68,7 +68,7 @@ pub struct RunState {
     /// Maximum number of parallel steps.
     most: usize,
     /// The steps that may run in parallel, if not all ready ones may.
-    beside: Option<Beside>,
+    beside: Option<ParallelPairs>,
     /// The steps that are executed elsewhere, if any may be.
     elsewhere: Option<Elsewhere>,
 }
@@ -161,7 +161,7 @@ pub struct SideBySide {
     /// The number of processors.
     pub processors: usize,
     /// The steps that may run in parallel.
-    pub beside: Beside,
+    pub beside: ParallelPairs,
 }
 
 impl RunState {
@@ -196,7 +196,7 @@ impl RunState {
             bug("two steps of a plan have one id");
         }
         let before = |own: StepIndex, ids: &mut dyn Iterator<Item = &String>| {
-            let found: BTreeSet<StepIndex> = earlier(&positions, own, ids).collect();
+            let found: BTreeSet<StepIndex> = predecessors(&positions, own, ids).collect();
             found.into_iter().collect::<Vec<StepIndex>>()
         };
         let tracks = plan.numbered_steps().map(|(i, step)| {

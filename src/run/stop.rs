@@ -138,7 +138,7 @@ impl Memo {
                 self.0.push_str(&fenced(text));
             }
         }
-        let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
+        let told = report.feedback.as_ref().and_then(|f| f.get(&step.id));
         if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
             self.line(format!("\nSuggestion: {}.", code(&told.suggestion)));
         }

@@ -5,7 +5,7 @@ use super::record::StepRecord;
 use vplan_base::word::{and_more, count, visible};
 use vplan_check::Severity;
 use vplan_check::commands::parts;
-use vplan_check::reading::TestCounts;
+use vplan_check::results::TestCounts;
 use vplan_check::tool::Invocation;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::{Plan, Step};

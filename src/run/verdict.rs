@@ -10,7 +10,7 @@ use vplan_check::outcome::{Cause, Status};
 use vplan_check::{Kind, Severity};
 use vplan_plan::caveat::{self, Caveat};
 use vplan_plan::request::Mode;
-use vplan_plan::{Coverage, Plan, Step, nothing};
+use vplan_plan::{Coverage, Plan, Step, vacuity};
 
 /// The beginning of the reason when the record could not be written; the system's message follows.
 pub(super) const UNRECORDED: &str = "the record could not be written: ";
@@ -246,7 +246,7 @@ impl Run<'_> {
             return (Verdict::NothingToVerify, Some(reason));
         }
         if self.plan.steps.is_empty() {
-            return (Verdict::NothingToVerify, Some(nothing::why(self.plan)));
+            return (Verdict::NothingToVerify, Some(vacuity::why(self.plan)));
         }
         (Verdict::Passed, None)
     }
@@ -280,8 +280,8 @@ impl Run<'_> {
             return match &self.plan.contract {
                 _ if self.plan.request.mode == Mode::Off => None,
                 None => Some("there was nothing to run and no contract that says so".to_owned()),
-                Some(_) if nothing::left_something_out(self.plan) => None,
-                Some(_) => Some(nothing::EMPTY.to_owned()),
+                Some(_) if vacuity::left_something_out(self.plan) => None,
+                Some(_) => Some(vacuity::EMPTY.to_owned()),
             };
         }
         let passed = |r: &StepRecord| r.status.is_pass();
@@ -292,7 +292,7 @@ impl Run<'_> {
 
     fn coverage(&self) -> Coverage {
         let narrowed = caveat::narrows(self.also.caveats)
-            || nothing::narrows(self.plan)
+            || vacuity::narrows(self.plan)
             || self.plan.omitted.iter().any(|o| o.narrows)
             || self
                 .plan

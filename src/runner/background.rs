@@ -1,7 +1,7 @@
 //! Defines the messages of threads to the driving thread, and runs slow I/O outside of it: syncs
 //! the record, and digests the programs that were started. Otherwise a slow disk would delay steps.
 
-use crate::away::CameBack;
+use crate::remote::CameBack;
 use crate::file_watch::Looked;
 use crate::judge::PreparedQuestion;
 use std::io;

@@ -1,8 +1,8 @@
 //! The parameters that all steps of a run share.
 
-use crate::away::Away;
+use crate::remote::RemoteExecution;
 use crate::judge::Judge;
-use crate::looks::Looks;
+use crate::snapshots::RunSnapshots;
 use crate::reports::Aside;
 use crate::sandbox::Sandbox;
 use rustix::fd::BorrowedFd;
@@ -12,7 +12,7 @@ use vplan_git::Git;
 use vplan_os::environment::Environment;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::Root;
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 
 /// The parameters that all steps share.
 pub struct Context<'a> {
@@ -31,9 +31,9 @@ pub struct Context<'a> {
     pub aside: Option<&'a Arc<Aside>>,
 
     /// The snapshots of the tree, if any are taken.
-    pub looks: Option<&'a Looks>,
+    pub looks: Option<&'a RunSnapshots>,
     /// Results of earlier runs, if they may be used.
-    pub recall: Option<&'a Recall<'a>>,
+    pub recall: Option<&'a RunCache<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
     pub judge: Option<&'a Judge<'a>>,
     /// The standard input of steps, if that is not empty. A judge reads its question there.
@@ -46,7 +46,7 @@ pub struct Context<'a> {
     /// The sandbox for steps with confinement.
     pub sandbox: Option<&'a Sandbox>,
     /// The remote execution, if it is available.
-    pub away: Option<&'a Away<'a>>,
+    pub away: Option<&'a RemoteExecution<'a>>,
 }
 
 impl<'a> Context<'a> {

@@ -33,7 +33,7 @@ use vplan_os::signals::Signals;
 use vplan_plan::{Plan, Step, StepIndex};
 use vplan_run::event::{Action, Event, Interrupt};
 use vplan_store::records::log_name;
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 
 /// The time that a supervisor has to obey a kill. After that it counts as stopped or stuck, and
 /// vplan ends the processes itself. Longer than a supervisor waits for processes that do not end.
@@ -189,7 +189,7 @@ impl Driver {
     /// Starts a supervisor in advance if a step of the plan is sure to need one: it is ready by the
     /// time the step starts. If cached passes may replace every step, supervisors are started on
     /// demand.
-    pub fn prepare(&self, plan: &Plan, recall: Option<&Recall<'_>>) {
+    pub fn prepare(&self, plan: &Plan, recall: Option<&RunCache<'_>>) {
         let is_sure = |step: &&Step| {
             step.argv.is_some() && !recall.is_some_and(|recall| recall.concerns(step, 1))
         };
@@ -250,7 +250,7 @@ impl Executor for Driver {
                 io_at: None,
                 background,
                 awaited: 0,
-                services: Services::of(plan),
+                services: Services::new(plan),
                 waiting: BTreeSet::new(),
             };
             runtime.block_on(async {

@@ -7,8 +7,8 @@ use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::FormatName;
 use vplan_check::evidence::{Evidence, SpawnError, UNCONFINED};
 use vplan_check::output::reader::Format;
-use vplan_check::output::{ALL, named};
-use vplan_check::reading::Reading;
+use vplan_check::output::{ALL, resolve_name};
+use vplan_check::results::Reading;
 use vplan_git::Git;
 use vplan_git::fingerprint;
 use vplan_os::files::beneath::Beneath;
@@ -107,7 +107,7 @@ fn reports(root: &Path, aside: Option<&Arc<Aside>>, step: &Step) -> ReportsAgain
     // Which check may write the format was decided with the contract; here only how to read it
     // counts. A plan from a file may name any format.
     let name = FormatName::parse(&report.format);
-    let mut formats = name.map(|name| named(name, step.kind)).unwrap_or_default();
+    let mut formats = name.map(|name| resolve_name(name, step.kind)).unwrap_or_default();
     if formats.is_empty() {
         let bears = |f: &&Format| name.is_some_and(|name| f.names.contains(&name));
         formats = ALL.iter().filter(bears).collect();
@@ -115,12 +115,12 @@ fn reports(root: &Path, aside: Option<&Arc<Aside>>, step: &Step) -> ReportsAgain
     let beneath = match Beneath::open(root) {
         Ok(beneath) => Arc::new(beneath),
         Err(error) => {
-            let mut reading = Reading::of(&report.format);
+            let mut reading = Reading::from_format(&report.format);
             reading.object(format!("the repository cannot be opened: {error}"));
             return Box::new(move |_| Reports::Read(Box::new(reading)));
         }
     };
-    let before = Before::look(Arc::clone(&beneath), report.glob, aside.cloned());
+    let before = Before::move_away(Arc::clone(&beneath), report.glob, aside.cloned());
     let kind = step.kind;
     Box::new(
         move |secrets| match before.read(&beneath, &formats, secrets) {

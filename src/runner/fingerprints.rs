@@ -6,7 +6,7 @@ use std::path::Path;
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_check::baseline::{Line, fingerprints};
-use vplan_check::reading::{Finding, Identity, Reading};
+use vplan_check::results::{Finding, Identity, Reading};
 use vplan_os::files::beneath::Beneath;
 use vplan_plan::Step;
 
@@ -60,7 +60,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(text: Vec<u8>) -> Self {
+    fn new(text: Vec<u8>) -> Self {
         let is_end = |(at, byte): (usize, &u8)| (*byte == b'\n').then_some(at + 1);
         let ends = text.iter().enumerate().filter_map(is_end);
         let begins = std::iter::once(0).chain(ends).step_by(STRIDE).collect();
@@ -109,7 +109,7 @@ impl Files<'_> {
             };
             let length = found.as_ref().map_or(0, Vec::len);
             self.left = self.left.saturating_sub(length);
-            self.read.insert(path.clone(), found.map(Lines::of));
+            self.read.insert(path.clone(), found.map(Lines::new));
         }
         self.read.get(path)?.as_ref()
     }
@@ -132,7 +132,7 @@ mod tests {
             let lines: Vec<String> = (0..count).map(|n| format!("line {n}")).collect();
             let text = lines.join("\n") + end;
             let split: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').collect();
-            let lines = Lines::of(text.clone().into_bytes());
+            let lines = Lines::new(text.clone().into_bytes());
             for index in 0..split.len() + 3 {
                 assert_eq!(
                     lines.get(index),

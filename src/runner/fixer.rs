@@ -200,7 +200,7 @@ fn run(mending: Mending<'_>, input: Option<&[u8]>) -> Result<FixRun, DriveError>
                 if let Some(place) = ended.steps.get_mut(step.position()) {
                     *place = Some(Fixed {
                         log: finished.and_then(|f| f.log.clone()),
-                        ..seen(evidence)
+                        ..from_evidence(evidence)
                     });
                 }
             }
@@ -214,7 +214,7 @@ fn run(mending: Mending<'_>, input: Option<&[u8]>) -> Result<FixRun, DriveError>
     Ok(ended)
 }
 
-fn seen(evidence: &Evidence) -> Fixed {
+fn from_evidence(evidence: &Evidence) -> Fixed {
     let how = match evidence {
         Evidence {
             spawn_error: Some(error),

@@ -7,17 +7,17 @@
     reason = "the door: the core's purity is a lint, and this is where it ends"
 )]
 
-pub mod asserted;
-pub mod away;
+pub mod file_facts;
+pub mod remote;
 pub mod background;
 pub mod context;
-mod errand;
+mod remote_try;
 pub mod executor;
 mod file_watch;
 mod fingerprints;
 pub mod fixer;
 pub mod judge;
-pub mod looks;
+pub mod snapshots;
 pub mod propose;
 pub mod readable;
 pub mod reports;

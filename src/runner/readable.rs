@@ -117,7 +117,7 @@ impl Walk<'_> {
         let all = all || (!folder.is_root() && self.wanted.iter().any(|s| s.holds_all(folder)));
         let is_own = self.private.is_some_and(|own| own.folders.contains(folder));
         let (mut rules, mut is_whole) = (Vec::new(), all && !is_own);
-        let listed = self.listings.of(self.root, folder);
+        let listed = self.listings.list(self.root, folder);
         let listed = listed.map_err(|error| SandboxError::Unlisted(folder.clone(), error))?;
         for (name, kind) in &*listed {
             if name == b".git" || (folder.is_root() && name == b".vplan") {
@@ -190,7 +190,7 @@ struct Listed {
 type Entries = Vec<(Vec<u8>, std::fs::FileType)>;
 
 impl Listings {
-    fn of(&self, root: &Root, folder: &RepoPath) -> io::Result<Arc<Entries>> {
+    fn list(&self, root: &Root, folder: &RepoPath) -> io::Result<Arc<Entries>> {
         let since = now();
         let path = folder.to_os();
         let stamp = Stamp::from(&statat(root, &path, AtFlags::SYMLINK_NOFOLLOW)?);
@@ -381,10 +381,10 @@ mod tests {
         let root = Root::open(Path::new("/usr")).unwrap();
         let listings = Listings::default();
         let bin = RepoPath::parse(b"bin").unwrap();
-        let (first, again) = (listings.of(&root, &bin), listings.of(&root, &bin));
+        let (first, again) = (listings.list(&root, &bin), listings.list(&root, &bin));
         assert!(Arc::ptr_eq(&first.unwrap(), &again.unwrap()));
         let other = Root::open(dir.path()).unwrap();
         std::fs::create_dir(dir.path().join("bin")).unwrap();
-        assert!(listings.of(&other, &bin).unwrap().is_empty());
+        assert!(listings.list(&other, &bin).unwrap().is_empty());
     }
 }

@@ -21,7 +21,7 @@ use vplan_base::unit::show_size;
 use vplan_base::word::visible;
 use vplan_check::output;
 use vplan_check::output::reader::Format;
-use vplan_check::reading::Reading;
+use vplan_check::results::Reading;
 use vplan_os::files::MAX_FILES;
 use vplan_os::files::beneath::{Beneath, ReadError, Stamp};
 use vplan_os::process::mask::Secrets;
@@ -94,7 +94,7 @@ pub struct Before {
 impl Before {
     /// Moves the files away; of those that cannot be moved it reads the state, and ensures that any
     /// later write gets a later time than theirs.
-    pub fn look(beneath: Arc<Beneath>, glob: Glob, aside: Option<Arc<Aside>>) -> Self {
+    pub fn move_away(beneath: Arc<Beneath>, glob: Glob, aside: Option<Arc<Aside>>) -> Self {
         let place = aside.as_deref();
         let number = place.map_or(0, Aside::number);
         let seen = stamps(&beneath, &glob).map(|found| {
@@ -148,7 +148,7 @@ impl Before {
     ) -> Option<Reading> {
         let name = formats.first().map_or("", |f| f.id);
         let troubled = |problem: String| {
-            let mut reading = Reading::of(name);
+            let mut reading = Reading::from_format(name);
             reading.object(problem);
             Some(reading)
         };
@@ -176,14 +176,14 @@ impl Before {
                 written.len()
             ));
         }
-        let mut sum = Reading::of(name);
+        let mut sum = Reading::from_format(name);
         let mut left = LARGEST_SUM;
         let mut is_written = false;
         for path in written {
             let shown = visible(path.as_bytes());
             let bytes = beneath.read(path, LARGEST.min(left));
             if let (Ok(bytes), Some(Earlier::Kept(_, Some(digest)))) = (&bytes, before.get(path))
-                && Digest::of(bytes) == *digest
+                && Digest::hash(bytes) == *digest
             {
                 continue;
             }
@@ -269,7 +269,7 @@ fn move_away(beneath: &Beneath, path: &RepoPath, aside: &Aside) -> Option<String
 
 fn keep(beneath: &Beneath, path: &RepoPath, stamp: Stamp) -> Earlier {
     let content = beneath.read(path, LARGEST).ok();
-    Earlier::Kept(stamp, content.map(|content| Digest::of(&content)))
+    Earlier::Kept(stamp, content.map(|content| Digest::hash(&content)))
 }
 
 /// Lists everything that the glob selects, except directories.
@@ -336,7 +336,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use vplan_base::vocabulary::FormatName;
     use vplan_check::output::reader::{Reader, Stream};
-    use vplan_check::reading::TestCounts;
+    use vplan_check::results::TestCounts;
 
     /// A format of its own: `ok` and `no` on lines.
     static WORDS: Format = Format {
@@ -359,7 +359,7 @@ mod tests {
         fn finish(self: Box<Self>) -> Option<Reading> {
             self.0.map(|tests| Reading {
                 tests: Some(tests),
-                ..Reading::of("words")
+                ..Reading::from_format("words")
             })
         }
     }
@@ -385,7 +385,7 @@ mod tests {
 
         fn read(&self, glob: &str, step: impl FnOnce(&std::path::Path)) -> Option<Reading> {
             let root = self.0.path().join("repo");
-            let before = self.look(glob, Some(&self.aside()));
+            let before = self.prepare(glob, Some(&self.aside()));
             step(&root);
             let reading = before.read(&self.beneath(), &[&WORDS], &Secrets::default());
             let left = std::fs::read_dir(self.0.path().join("aside")).unwrap();
@@ -403,8 +403,8 @@ mod tests {
             Arc::new(Aside::new(std::fs::File::open(aside).unwrap().into()))
         }
 
-        fn look(&self, glob: &str, aside: Option<&Arc<Aside>>) -> Before {
-            Before::look(self.beneath(), Glob::parse(glob).unwrap(), aside.cloned())
+        fn prepare(&self, glob: &str, aside: Option<&Arc<Aside>>) -> Before {
+            Before::move_away(self.beneath(), Glob::parse(glob).unwrap(), aside.cloned())
         }
 
         fn content(&self, path: &str) -> Option<String> {
@@ -648,7 +648,7 @@ mod tests {
         assert_eq!(counts(&tree.read("r/**", |_| {})), None);
         assert_eq!(tree.content("r/a").as_deref(), Some("no\n"));
         // A step that is never started.
-        let before = tree.look("r/*", Some(&tree.aside()));
+        let before = tree.prepare("r/*", Some(&tree.aside()));
         assert_eq!(tree.content("r/c"), None);
         drop(before);
         assert_eq!(tree.content("r/c").as_deref(), Some("old\n"));
@@ -658,9 +658,9 @@ mod tests {
     fn steps_that_run_at_once_leave_each_other_theirs() {
         let tree = Tree::new();
         let aside = tree.aside();
-        let first = tree.look("r/one", Some(&aside));
+        let first = tree.prepare("r/one", Some(&aside));
         tree.write("r/one", "ok\n");
-        let second = tree.look("r/*", Some(&aside));
+        let second = tree.prepare("r/*", Some(&aside));
         assert_eq!(tree.content("r/one").as_deref(), Some("ok\n"));
         let read =
             |before: Before| counts(&before.read(&tree.beneath(), &[&WORDS], &Secrets::default()));
@@ -674,7 +674,7 @@ mod tests {
     fn without_a_place_aside_the_content_decides() {
         let tree = Tree::new();
         for (text, want) in [("ok\n", None), ("ok\nok\n", Some((2, 0, 0)))] {
-            let before = tree.look("r/a", None);
+            let before = tree.prepare("r/a", None);
             tree.write("r/a", text);
             assert_eq!(
                 counts(&before.read(&tree.beneath(), &[&WORDS], &Secrets::default())),

@@ -339,7 +339,7 @@ impl Sandbox {
             ));
         }
         for named in &step.reads {
-            if self.outside.named(named)?.is_none() {
+            if self.outside.resolve(named)?.is_none() {
                 let named = visible(named.as_bytes());
                 remarks.push((
                     "reads_missing",

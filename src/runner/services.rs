@@ -92,7 +92,7 @@ enum Phase {
 
 impl<'e> Services<'e> {
     /// Creates the services of a plan; none is started.
-    pub(super) fn of(plan: &'e Plan) -> Self {
+    pub(super) fn new(plan: &'e Plan) -> Self {
         let mut pending: BTreeMap<&str, BTreeSet<StepIndex>> = BTreeMap::new();
         for (index, step) in plan.numbered_steps() {
             for service in &step.with {
@@ -211,14 +211,14 @@ impl<'e> Services<'e> {
     }
 
     /// Performs due actions: checks whether services are ready, and kills those that do not obey.
-    pub(super) fn look(
+    pub(super) fn advance(
         &mut self,
         context: &'e Context<'e>,
         (pool, doorbell): (&Pool, &mut Doorbell),
     ) {
         let now = Instant::now();
         for instance in self.all.values_mut() {
-            instance.look(now, context, pool, doorbell);
+            instance.advance(now, context, pool, doorbell);
         }
     }
 
@@ -408,7 +408,7 @@ impl<'e> Instance<'e> {
             && is_taken()
     }
 
-    fn look(
+    fn advance(
         &mut self,
         now: Instant,
         context: &'e Context<'e>,

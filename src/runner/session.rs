@@ -238,7 +238,7 @@ impl UnderWay<'_> {
                 let text = log.and_then(|name| read_plain(&self.logs.join(name), MOST).ok());
                 tell(Progress::Ended(&text.unwrap_or_default(), evidence.exit));
                 self.done += 1;
-                self.look(*step, evidence);
+                self.note_end(*step, evidence);
             }
             _ => {}
         }
@@ -246,7 +246,7 @@ impl UnderWay<'_> {
     }
 
     /// Notes a command that did not end as expected.
-    fn look(&mut self, step: StepIndex, evidence: &Evidence) {
+    fn note_end(&mut self, step: StepIndex, evidence: &Evidence) {
         let number = step.position();
         let wanted = self.commands.get(number).map(|typed| typed.exit);
         if self.ended != SessionEnd::Complete || evidence.exit == wanted {

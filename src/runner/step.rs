@@ -1,14 +1,14 @@
 //! Drives one try of a step from start to end. Comparing files takes a thread for the step.
 
-use crate::asserted::evidence;
-use crate::away::CameBack;
+use crate::file_facts::evidence;
+use crate::remote::CameBack;
 use crate::background::WorkerEvent;
 use crate::context::Context;
-use crate::errand::Errand;
+use crate::remote_try::RemoteTry;
 use crate::file_watch::{self, is_watched};
 use crate::fingerprints::of_step;
 use crate::judge::PreparedQuestion;
-use crate::looks::Looks;
+use crate::snapshots::RunSnapshots;
 use crate::sandbox::StepSandbox;
 use crate::sealed::Products;
 use rustix::fd::BorrowedFd;
@@ -29,7 +29,7 @@ use vplan_check::confine::{Confined, Guarantee, InputsBasis, SandboxLevel};
 use vplan_check::environment::Withheld;
 use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::observed::Observed;
-use vplan_check::output::{Expected, guessed, named};
+use vplan_check::output::{Expected, guessed, resolve_name};
 use vplan_check::tool::Invocation;
 use vplan_os::atomic_file::create;
 use vplan_os::process::attempt::{
@@ -43,7 +43,7 @@ use vplan_os::process::stop::{StopLevel, StopRequest};
 use vplan_plan::{Plan, Step, StepIndex};
 use vplan_run::record::{Place, ProgramRecord};
 use vplan_store::records::reads_name;
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 
 /// The end of a try, without its evidence.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ pub(crate) struct StepExecution<'e> {
     log: Option<String>,
     stage: Stage<'e>,
     /// Tells the thread that watches files to compare them.
-    watcher: Option<Sender<Again>>,
+    watcher: Option<Sender<Rescan>>,
     /// Its limit in milliseconds.
     limit_ms: u64,
     /// The same, until the start has been reported.
@@ -113,7 +113,7 @@ struct Elsewhere {
 }
 
 /// Sent to the thread that watches files, when the step has ended.
-struct Again {
+struct Rescan {
     /// Whether the step may have passed.
     is_promising: bool,
     /// The secrets to mask in its output files.
@@ -249,7 +249,7 @@ impl<'e> StepExecution<'e> {
         let nobody = || std::io::Error::other("nothing executes steps elsewhere");
         let away = context.away.ok_or_else(nobody)?;
         let stop = Arc::new(StopRequest::new()?);
-        let errand = Errand {
+        let errand = RemoteTry {
             away,
             index: self.index,
             limit_ms: self.limit_ms,
@@ -408,7 +408,7 @@ impl<'e> StepExecution<'e> {
     /// Records that none of its processes remain.
     fn has_ended(&self, context: &Context<'_>) {
         let recall = context.recall.into_iter();
-        recall.for_each(Recall::step_ended);
+        recall.for_each(RunCache::step_ended);
         let sandbox = context.sandbox.into_iter();
         sandbox.for_each(|sandbox| sandbox.outside().ended(self.step.confinement()));
     }
@@ -450,7 +450,7 @@ impl<'e> StepExecution<'e> {
         tried.evidence.duration_ms = millis(io.now.saturating_sub(started));
         tried.evidence.question = self.question.take();
         self.has_ended(context);
-        let again = Again {
+        let again = Rescan {
             is_promising: self.step.accepts(tried.evidence.exit),
             secrets: self.secrets.clone(),
             products: self.sandbox.as_mut().and_then(|own| own.products.take()),
@@ -597,11 +597,11 @@ fn watch(
     context: &Context<'_>,
     plan: &Plan,
     index: StepIndex,
-    recall: Option<&Recall<'_>>,
-    again: &Receiver<Again>,
+    recall: Option<&RunCache<'_>>,
+    again: &Receiver<Rescan>,
     outbox: &UnboundedSender<WorkerEvent>,
 ) {
-    if let Some(pass) = recall.and_then(|recall| recall.look(plan, index, &context.looks)) {
+    if let Some(pass) = recall.and_then(|recall| recall.find_pass(plan, index, &context.looks)) {
         return leave(outbox, WorkerEvent::Recalled(index, pass));
     }
     let step = plan.step(index);
@@ -633,7 +633,7 @@ fn makes_products(step: &Step) -> bool {
 }
 
 /// Returns the snapshots of the tree, for a step that may change it.
-fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c Looks> {
+fn looks_behind<'c>(context: &Context<'c>, step: &Step) -> Option<&'c RunSnapshots> {
     context.looks.filter(|_| step.is_writer())
 }
 
@@ -645,8 +645,8 @@ fn formats(step: &Step) -> Expected {
     match (step.explicit_format(), &step.format_definition) {
         (Some(name), Some(definition)) => Expected::defined(name, definition),
         (Some(name), None) => Expected::sure(
-            name.known()
-                .map(|name| named(name, step.kind))
+            name.to_known()
+                .map(|name| resolve_name(name, step.kind))
                 .unwrap_or_default(),
         ),
         (None, _) => with_words(step, |words| guessed(words, step.kind)),
@@ -662,7 +662,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
     }
     let of_a_known_tool = || {
         let written = |words: &[&str]| {
-            let run = Invocation::of(words);
+            let run = Invocation::parse(words);
             formats(step)
                 .iter()
                 .copied()
@@ -675,7 +675,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
         None => of_a_known_tool(),
     };
     let of_nothing = || {
-        let read = |words: &[&str]| nothing(&Invocation::of(words), step.kind, evidence);
+        let read = |words: &[&str]| nothing(&Invocation::parse(words), step.kind, evidence);
         with_words(step, read)
     };
     let reading = format.and_then(|format| silence(format, step.kind, evidence));

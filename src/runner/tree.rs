@@ -7,7 +7,7 @@
 pub mod blame;
 mod new_files;
 
-use crate::looks::{Looks, Was, known, take};
+use crate::snapshots::{RunSnapshots, EarlierState, usable, take};
 use blame::{Attribution, Run, blame};
 use new_files::AGAIN;
 use new_files::{NewFileLines, new_files};
@@ -17,7 +17,7 @@ use vplan_base::word::first_of;
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_git::snapshot::Snapshot;
-use vplan_git::unseen::{HiddenBy, HiddenFiles};
+use vplan_git::skipped::{HiddenBy, HiddenFiles};
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::{Note, Plan};
 use vplan_run::report::{NewFile, Report};
@@ -35,7 +35,7 @@ pub struct Present(Option<(Snapshot, HiddenFiles)>);
 
 impl Present {
     /// Takes a snapshot of it.
-    pub fn look(git: Option<&Git>) -> Self {
+    pub fn take(git: Option<&Git>) -> Self {
         Self(git.and_then(|git| {
             let snapshot = take(git)?;
             let hidden = git.ignored_here(&snapshot.untracked());
@@ -75,18 +75,18 @@ fn digest(snapshot: &Snapshot, hidden: &HiddenFiles, plan: &Plan, new: &[NewFile
 
 /// A snapshot that is being taken while other things are prepared.
 #[derive(Debug)]
-pub struct Beginning(Option<(Git, Option<JoinHandle<Look>>)>);
+pub struct Beginning(Option<(Git, Option<JoinHandle<FirstSnapshot>>)>);
 
-type Look = (Option<Option<Oid>>, Option<Snapshot>);
+type FirstSnapshot = (Option<Option<Oid>>, Option<Snapshot>);
 
 /// Takes the snapshot with which a run begins: the tree in which its changes were found.
 fn first(git: &Git) -> Option<Snapshot> {
-    known(git.snapshot_of_comparison())
+    usable(git.snapshot_of_comparison())
 }
 
 impl Beginning {
     /// Begins to take the snapshot. Does nothing without git.
-    pub fn look(git: Option<&Git>) -> Self {
+    pub fn start(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
             let own = git.clone();
             (
@@ -100,12 +100,12 @@ impl Beginning {
 
     /// Waits for the snapshot: no step of the run may have started. `own`: the files in the
     /// repository that vplan writes on this command line, which do not change the tree.
-    pub fn seen(mut self, own: Vec<RepoPath>) -> Option<Looks> {
+    pub fn wait(mut self, own: Vec<RepoPath>) -> Option<RunSnapshots> {
         let (git, handle) = self.0.take()?;
         // If no thread could be started, the snapshot is taken here.
         let seen = handle.and_then(|handle| handle.join().ok());
         let (head, first) = seen.unwrap_or_else(|| (git.head().ok(), first(&git)));
-        Some(Looks::new(git, own, head, first))
+        Some(RunSnapshots::new(git, own, head, first))
     }
 }
 
@@ -142,7 +142,7 @@ pub struct TreeChanges {
 
 /// Compares the tree before and after a run. `looked`: whether vplan itself scanned its files since
 /// the last snapshot.
-pub fn ended(looks: Option<&Looks>, run: &Run<'_>, looked: bool) -> TreeChanges {
+pub fn ended(looks: Option<&RunSnapshots>, run: &Run<'_>, looked: bool) -> TreeChanges {
     let Some(plan) = run.plan() else {
         return TreeChanges::default();
     };
@@ -205,13 +205,13 @@ fn vanished(run: &Run<'_>, suspects: Vec<String>) -> TreeChanges {
 }
 
 /// Reports the changed files.
-fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChanges {
+fn moved(now: &Snapshot, looks: &RunSnapshots, run: &Run<'_>, plan: &Plan) -> TreeChanges {
     let spans = looks.spans();
     let untracked = |path: &&RepoPath| !now.is_tracked(path);
     let restored = spans.iter().flat_map(|span| &span.restored);
     let restored = restored.map(|file| &file.path).filter(untracked);
     let changed = spans.iter().flat_map(|span| &span.changed);
-    let others = changed.clone().filter(|file| file.was != Was::Tracked);
+    let others = changed.clone().filter(|file| file.was != EarlierState::Tracked);
     let untracked: Vec<RepoPath> = others
         .map(|file| &file.path)
         .chain(restored)
@@ -238,7 +238,7 @@ fn moved(now: &Snapshot, looks: &Looks, run: &Run<'_>, plan: &Plan) -> TreeChang
             })
         })
         .collect();
-    let gone = changed.filter(|file| file.was != Was::New);
+    let gone = changed.filter(|file| file.was != EarlierState::New);
     let of_change = plan.request.changed.files().iter().map(|file| &file.path);
     let lines = NewFileLines::new(now, gone.map(|file| &file.path), of_change);
     if !new.is_empty() {

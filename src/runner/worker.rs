@@ -1,6 +1,6 @@
 //! Executes a step that another vplan has ordered: `vplan step`.
 
-use crate::away::{ANSWER, LOG, OUT, WORK};
+use crate::remote::{ANSWER, LOG, OUT, WORK};
 use crate::context::Context;
 use crate::executor::{DriveError, Driver, Executor as _, Message};
 use crate::sandbox::{Sandbox, missing};

@@ -27,7 +27,7 @@ use vplan_run::expected::ExpectedTimes;
 use vplan_run::journal::Line;
 use vplan_run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
 use vplan_run::merge;
-use vplan_run::past::{Summary, Tally, is_one_in_sixteen, is_run_id};
+use vplan_run::run_summary::{Summary, Tally, is_one_in_sixteen, is_run_id};
 use vplan_run::report::Report;
 
 /// Size limit of a journal, report or plan that is read, in bytes.
@@ -61,7 +61,7 @@ pub enum HistoryError {
 
 /// A run as its journal records it.
 #[derive(Debug)]
-pub struct Past {
+pub struct RecordedRun {
     /// The run's name: that of its folder.
     pub id: String,
     /// The run, as far as its journal is valid.
@@ -72,10 +72,10 @@ pub struct Past {
     pub writing: bool,
 }
 
-impl Past {
+impl RecordedRun {
     /// Summarises the run on one line.
     pub fn summary(&self) -> Summary {
-        Summary::of(&self.id, &self.run, self.writing)
+        Summary::new(&self.id, &self.run, self.writing)
     }
 }
 
@@ -204,8 +204,8 @@ impl History {
 
     /// Reads the journal of a run. Never fails: a journal that cannot be read is reported in the
     /// result.
-    pub fn past(&self, id: &str) -> Past {
-        let mut past = Past {
+    pub fn read_run(&self, id: &str) -> RecordedRun {
+        let mut past = RecordedRun {
             id: id.to_owned(),
             run: ReplayedRun::default(),
             trouble: None,
@@ -278,7 +278,7 @@ impl History {
             return Ok(None);
         };
         let part = merge::read(REPORT, &bytes).map_err(|e| io::Error::other(e.message))?;
-        Ok(Some((part.report, Digest::of(&bytes))))
+        Ok(Some((part.report, Digest::hash(&bytes))))
     }
 
     /// Reads the plan of a run: the one that was executed last.
@@ -379,7 +379,7 @@ impl History {
         let count = |ids: &[String]| {
             let mut tally = Tally::default();
             for id in ids {
-                let past = self.past(id);
+                let past = self.read_run(id);
                 // The checks of a run that is being written may still change.
                 if !(past.writing && past.run.end == End::Interrupted) {
                     tally.add(id, &past.run);
@@ -659,7 +659,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
     use vplan_os::process::program::Root;
-    use vplan_run::past::State;
+    use vplan_run::run_summary::State;
 
     fn id(n: u32) -> String {
         format!("20260101T000000.{n:03}Z-{n:032x}")
@@ -707,10 +707,10 @@ mod tests {
         let history = history(dir.path());
         assert_eq!(history.ids().unwrap(), [id(1)]);
         for wrong in [id(2), id(3), id(4), "notes".to_owned(), "..".to_owned()] {
-            assert!(history.past(&wrong).trouble.is_some(), "{wrong}");
+            assert!(history.read_run(&wrong).trouble.is_some(), "{wrong}");
         }
         // A folder without a journal is a run that was killed at once.
-        let past = history.past(&id(1));
+        let past = history.read_run(&id(1));
         assert_eq!(past.summary().state, State::Interrupted);
         assert_eq!(past.trouble.unwrap(), "its journal is not there");
     }
@@ -732,7 +732,7 @@ mod tests {
             .unwrap();
         let history = history(dir.path());
         assert_eq!(
-            history.past(&id(1)).trouble.unwrap(),
+            history.read_run(&id(1)).trouble.unwrap(),
             "its journal is no regular file"
         );
         assert_eq!(
@@ -765,17 +765,17 @@ mod tests {
         record.append(BEGIN).unwrap();
         let history = history(dir.path());
         let id = record.id().to_owned();
-        assert_eq!(history.past(&id).summary().state, State::Running);
+        assert_eq!(history.read_run(&id).summary().state, State::Running);
         let collected = history.collect(0, false).unwrap();
         assert_eq!((collected.removed.len(), collected.kept.len()), (0, 1));
         record.append("{\"se").unwrap();
         assert_eq!(
-            history.past(&id).trouble,
+            history.read_run(&id).trouble,
             None,
             "the end of a line may still come"
         );
         drop(record);
-        let past = history.past(&id);
+        let past = history.read_run(&id);
         assert_eq!(past.summary().state, State::Interrupted);
         assert!(past.trouble.unwrap().contains("4 bytes"));
         assert_eq!(history.collect(0, false).unwrap().removed.len(), 1);

@@ -74,7 +74,7 @@ impl Store {
     pub fn read(&self, digest: &Digest, cap: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path(digest);
         match files::read_plain(&path, cap) {
-            Ok(bytes) if Digest::of(&bytes) == *digest => Ok(Some(bytes)),
+            Ok(bytes) if Digest::hash(&bytes) == *digest => Ok(Some(bytes)),
             Ok(_) => Err(StoreError::Tampered(visible_path(&path))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(StoreError::TooLarge {
@@ -93,7 +93,7 @@ impl Store {
     /// # Errors
     /// Errors of the system.
     pub fn write(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
-        let digest = Digest::of(bytes);
+        let digest = Digest::hash(bytes);
         let unwritable = |e: io::Error| StoreError::Unwritable {
             path: visible_path(&self.root),
             message: e.to_string(),
@@ -121,7 +121,7 @@ mod tests {
     fn what_is_kept_is_given_back_or_refused() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::at(dir.path().join("cache"));
-        let digest = Digest::of(b"content");
+        let digest = Digest::hash(b"content");
         assert_eq!(store.read(&digest, 100), Ok(None));
         assert_eq!(store.write(b"content"), Ok(digest.clone()));
         assert_eq!(store.write(b"content"), Ok(digest.clone()));

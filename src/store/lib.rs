@@ -6,7 +6,7 @@
     reason = "the door: the core's purity is a lint, and this is where it ends"
 )]
 
-pub mod earlier;
+pub mod last_passes;
 #[cfg(feature = "remote")]
 pub mod grpc;
 pub mod history;

@@ -25,7 +25,7 @@ use vplan_os::files::make_folders;
 use vplan_os::process::program::{Root, message_of};
 use vplan_os::retry_eintr::{FolderEntries, fallocate, flock, fsync, open, open_folder};
 use vplan_os::state_files;
-use vplan_run::past::is_run_id;
+use vplan_run::run_summary::is_run_id;
 
 /// The folder at the root.
 pub const FOLDER: &str = ".vplan";
@@ -498,7 +498,7 @@ fn file_name(id: &str) -> String {
         }
     }
     if name.len() > 180 {
-        let digest = Digest::of(id.as_bytes()).hex();
+        let digest = Digest::hash(id.as_bytes()).hex();
         name.truncate(100);
         name.push_str("%%");
         name.push_str(digest.get(..32).unwrap_or_default());

@@ -15,8 +15,8 @@ use vplan_os::atomic_file::{CACHED, NEW, replace};
 use vplan_os::retry_eintr::read_dir;
 use vplan_os::state_dir::StateDir;
 use vplan_os::state_files;
-use vplan_run::ended::EndedRun;
-use vplan_run::past::{is_one_in_sixteen, is_run_id};
+use vplan_run::recorded_answer::EndedRun;
+use vplan_run::run_summary::{is_one_in_sixteen, is_run_id};
 
 /// The folder in the state directory.
 pub const FOLDER: &str = "ended";
@@ -146,8 +146,8 @@ mod tests {
         EndedRun {
             coverage: Coverage::Full,
             exit_code: 0,
-            plan_digest: Some(Digest::of(b"plan")),
-            report: Some(Digest::of(&n.to_le_bytes())),
+            plan_digest: Some(Digest::hash(b"plan")),
+            report: Some(Digest::hash(&n.to_le_bytes())),
             run_id: id(n),
             tree: Some("sha256:0".to_owned()),
             verdict: Verdict::Passed,

@@ -202,7 +202,7 @@ impl Casd {
 
     /// Where it keeps a content.
     pub fn content(&self, bytes: &[u8]) -> PathBuf {
-        let hash = vplan::base::canon::Digest::of(bytes).hex();
+        let hash = vplan::base::canon::Digest::hash(bytes).hex();
         self.contents().join(&hash[..2]).join(&hash[2..])
     }
 }

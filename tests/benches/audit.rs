@@ -28,8 +28,8 @@ use vplan::contract::validate::validate;
 use vplan::front::lower;
 use vplan::plan::Plan;
 use vplan::plan::audit::{ObservedRun, Subject, audit};
-use vplan::plan::beside::Beside;
-use vplan::plan::beside::known::KnownEffects;
+use vplan::plan::parallel::ParallelPairs;
+use vplan::plan::parallel::known::KnownEffects;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::Facts;
 use vplan::plan::request::{Request, Selector};
@@ -81,7 +81,7 @@ fn main() {
     for (n, (step, observed)) in plan.steps.iter().zip(by_all.values()).enumerate() {
         known.add(step, true, with_output(observed, n));
     }
-    let time = middle(rounds, || Beside::of(&plan, &known));
+    let time = middle(rounds, || ParallelPairs::decide(&plan, &known));
     println!("which of {checks} steps meet in {files} files {time:>9.2?}");
 }
 

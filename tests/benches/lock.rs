@@ -18,7 +18,7 @@ fn lock(keep: impl Fn(u64) -> bool) -> Lock {
             "git+https://example.org/x{i:05}.git?rev={i:040x}#verify.vplan"
         ))
         .unwrap(),
-        digest: Digest::of(&i.to_le_bytes()),
+        digest: Digest::hash(&i.to_le_bytes()),
         bytes: i,
     };
     // Not by `pin`, which keeps its list sorted each time.

@@ -20,7 +20,7 @@ use vplan::base::vocabulary::FormatName;
 use vplan::check::Kind;
 use vplan::check::output::reader::{Expected, Stream};
 use vplan::check::output::{self, ALL, Scan};
-use vplan::check::reading::Reading;
+use vplan::check::results::Reading;
 
 const SIZE: usize = 100 << 20;
 const PIECE: usize = 64 << 10;
@@ -114,7 +114,7 @@ fn cases(size: usize) -> Vec<Case> {
 
 fn case(name: &'static str, kind: Kind, format: &'static str, text: String) -> Case {
     let mut formats = Vec::new();
-    let known = output::named(FormatName::parse(format).unwrap(), kind);
+    let known = output::resolve_name(FormatName::parse(format).unwrap(), kind);
     if !known.is_empty() {
         formats.push(("known", Expected::sure(known)));
     }

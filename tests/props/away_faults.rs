@@ -27,7 +27,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         Just(Fault::Empty),
         Just(Fault::Earlier),
         Just(Fault::Answer(|answer| answer.nonce = "0".repeat(32))),
-        Just(Fault::Answer(|answer| answer.order = Digest::of(b"other"))),
+        Just(Fault::Answer(|answer| answer.order = Digest::hash(b"other"))),
         Just(Fault::Answer(|answer| answer.vplan.push('1'))),
         Just(Fault::Answer(|answer| answer.version += 1)),
         Just(Fault::Answer(|answer| {

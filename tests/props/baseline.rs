@@ -9,7 +9,7 @@ use vplan::check::baseline::{KnownFindings, Line, fingerprints, judge};
 use vplan::check::decide;
 use vplan::check::evidence::Evidence;
 use vplan::check::outcome::{Cause, Output, Terms};
-use vplan::check::reading::{Finding, Identity, Reading};
+use vplan::check::results::{Finding, Identity, Reading};
 
 /// A finding: its file, its message, the text of its line; all of few values, so that many are
 /// equal.
@@ -20,7 +20,7 @@ fn found() -> impl Strategy<Value = Vec<Found>> {
 }
 
 fn reading(all: &[Found]) -> (Reading, Vec<Identity>) {
-    let mut reading = Reading::of("eslint");
+    let mut reading = Reading::from_format("eslint");
     for (at, (file, message, _)) in all.iter().enumerate() {
         reading.find(Finding {
             code: Some("rule".to_owned()),

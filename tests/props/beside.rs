@@ -10,8 +10,8 @@ use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::observed::{Observed, Place, Uses};
 use vplan::plan::StepIndex;
-use vplan::plan::beside::Beside;
-use vplan::plan::beside::known::KnownEffects;
+use vplan::plan::parallel::ParallelPairs;
+use vplan::plan::parallel::known::KnownEffects;
 use vplan::run::state::{Beginning, SideBySide};
 
 /// A path, and what is done with it.
@@ -82,7 +82,7 @@ proptest! {
     /// Two steps that are put beside each other meet nowhere, and of both everything is known.
     #[test]
     fn beside_never_meets(case in cases(), seen in seen()) {
-        let beside = Beside::of(&case.plan, &known(&case, &seen));
+        let beside = ParallelPairs::decide(&case.plan, &known(&case, &seen));
         for (one, step) in case.plan.steps.iter().enumerate() {
             for other in (0..case.plan.steps.len()).filter(|other| *other != one) {
                 let (a, b) = (StepIndex::new(one), StepIndex::new(other));
@@ -105,7 +105,7 @@ proptest! {
     ) {
         let mut case = timeless(case);
         case.plan.policy.jobs = Jobs::Auto;
-        let beside = Beside::of(&case.plan, &known(&case, &seen));
+        let beside = ParallelPairs::decide(&case.plan, &known(&case, &seen));
         let beginning = Beginning {
             beside: Some(SideBySide { processors, beside: beside.clone() }),
             ..Beginning::default()

@@ -18,9 +18,9 @@ use vplan::check::confine::{Confinement, NetworkUse, SandboxLevel};
 use vplan::contract::{Body, CheckIndex, Contract, Risk, Role, Test};
 use vplan::plan::canonical::value;
 use vplan::plan::compile::{Compiled, compile};
-use vplan::plan::contains::contains;
+use vplan::plan::containment::contains;
 use vplan::plan::document::to_json;
-use vplan::plan::frame::without_contract;
+use vplan::plan::skeleton::without_contract;
 use vplan::plan::request::{Boundary, Mode, Risk as Level};
 use vplan::plan::{Omitted, Origin, Plan, Step};
 

@@ -8,7 +8,7 @@ use vplan::arbitrary::run::{
     Case, Incidents, Played, cases, chooser, incidents, journal_of, picks, play,
 };
 use vplan::plan::digest::seal;
-use vplan::run::genuine::{Holds, examine};
+use vplan::run::authenticity::{AspectState, examine};
 use vplan::run::journal::{End, StepState, lines, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(run.steps.len(), report.steps.len());
         let wrong: Vec<_> = examine(&report, Some(&case.plan), Some(&run))
             .into_iter()
-            .filter(|a| a.holds == Holds::No)
+            .filter(|a| a.holds == AspectState::No)
             .collect();
         prop_assert!(wrong.is_empty(), "{:?}", wrong);
     }

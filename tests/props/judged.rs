@@ -7,7 +7,7 @@ use vplan::check::Kind;
 use vplan::check::decide::judge;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Outcome, Output, Status, Terms};
-use vplan::check::reading::{FailedTest, Finding, Reading, TestCounts};
+use vplan::check::results::{FailedTest, Finding, Reading, TestCounts};
 
 /// Small numbers, so that limits are met exactly, and the largest.
 fn number() -> impl Strategy<Value = u64> {

@@ -7,7 +7,7 @@ use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::ledger::contract_mark::{ContractChange, ContractMark};
 use vplan::ledger::document::{Unusable, VERSION, decode, encode};
-use vplan::ledger::round::{About, Because, Change, Recorded, Round, RoundResult, record};
+use vplan::ledger::round::{SubjectRequest, Because, Change, Recorded, Round, RoundResult, record};
 use vplan::ledger::{Acceptance, Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
@@ -103,7 +103,7 @@ fn rounds() -> impl Strategy<Value = Vec<Told>> {
 
 fn contents(files: u8) -> Contents {
     Contents {
-        digest: Digest::of(&[files]),
+        digest: Digest::hash(&[files]),
         files: u64::from(files),
     }
 }
@@ -145,14 +145,14 @@ fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
         } => RoundResult::Run {
             exit: exit(&told.what),
             run_id: "r".into(),
-            signature: (!green || !accepted).then(|| Digest::of(&[*failure])),
+            signature: (!green || !accepted).then(|| Digest::hash(&[*failure])),
             status: *status,
             verdict: verdict(*green),
         },
     };
     let changed = told.says.map_or(Change::Auto, Change::Files);
     let round = Round {
-        about: About::default(),
+        about: SubjectRequest::default(),
         changed,
         contents: contents(told.files),
         ended_at: "t",
@@ -456,7 +456,7 @@ proptest! {
                 What::Run { .. } | What::Hand(_) => {}
             }
             if accepted == Some(at) {
-                let acceptance = Acceptance { at: "t".into(), contract: Digest::of(b"c") };
+                let acceptance = Acceptance { at: "t".into(), contract: Digest::hash(b"c") };
                 prop_assert!(ledger.accept(SUBJECTS[told.subject], acceptance));
                 failed[told.subject] = false;
             }

@@ -24,7 +24,7 @@ fn origins() -> impl Strategy<Value = GitOrigin> {
 }
 
 fn digests() -> impl Strategy<Value = Digest> {
-    any::<[u8; 4]>().prop_map(|bytes| Digest::of(&bytes))
+    any::<[u8; 4]>().prop_map(|bytes| Digest::hash(&bytes))
 }
 
 fn texts() -> impl Strategy<Value = String> {
@@ -253,12 +253,12 @@ fn lock_any_bit_flip_detected() {
     let origin = format!("git+https://example.org/x.git?rev={}#a\"b", "0a".repeat(20));
     lock.pin(PinnedImport {
         origin: GitOrigin::parse(&origin).unwrap(),
-        digest: Digest::of(b"x"),
+        digest: Digest::hash(b"x"),
         bytes: 10,
     });
     let answer = "{\"checks\":[\"pnpm test\"]}".to_owned();
     lock.record(RecordedAnswer {
-        question: Digest::of(b"q"),
+        question: Digest::hash(b"q"),
         proposer: "ask\n--json".to_owned(),
         answer,
     });

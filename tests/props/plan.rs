@@ -23,7 +23,7 @@ use vplan::plan::explain::shell::shell;
 use vplan::plan::explain::story::{Outcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Certainty, FactAnswer, Question};
-use vplan::plan::imply::{contradicts, implies};
+use vplan::plan::implication::{contradicts, implies};
 use vplan::plan::order::check_order;
 use vplan::plan::request::Selector;
 use vplan::plan::{Origin, Plan, Step};
@@ -499,7 +499,7 @@ proptest! {
         let bare = vplan::plan::canonical::value(&p);
         let independent = serde_json_canonicalizer::to_string(&bare).unwrap();
         prop_assert_eq!(canonical(&p), independent);
-        prop_assert_eq!(Some(Digest::of(canonical(&p).as_bytes())), p.digest.clone());
+        prop_assert_eq!(Some(Digest::hash(canonical(&p).as_bytes())), p.digest.clone());
     }
 
     #[test]

@@ -387,7 +387,7 @@ fn preflight_asks_for_proof() {
     let repaired = preflight(plan, &facts);
     assert_eq!(repaired.steps.len(), 1, "nothing to make it from");
     assert_eq!(
-        repaired.rewrites[0].recovery_rule.known(),
+        repaired.rewrites[0].recovery_rule.to_known(),
         Some(RewriteRule::DropMissingMakeTarget)
     );
     assert!(

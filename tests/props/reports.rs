@@ -9,7 +9,7 @@ use vplan::base::inert::without_commands;
 use vplan::base::path::RepoPath;
 use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Outcome, Status};
-use vplan::check::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use vplan::check::results::{FailedTest, Finding, Level, Reading, TestCounts};
 use vplan::cli::render;
 use vplan::plan::scope::List;
 use vplan::plan::{Plan, StepSource};
@@ -226,7 +226,7 @@ fn run(texts: &[String]) -> (Plan, Report) {
     steps[0].command = text(7);
     let mut plan = plan(steps);
     plan.policy.fail_fast = false;
-    let mut reading = Reading::of("rustc");
+    let mut reading = Reading::from_format("rustc");
     for i in 0..15 {
         let severity = if i % 3 == 0 {
             Level::Warning
@@ -593,7 +593,7 @@ pub fn check_a_report_for_people_is_text(
 ) -> Result<(), TestCaseError> {
     let (plan, report) = run(texts);
     let seen = std::collections::BTreeMap::new();
-    let look = render::report::Look {
+    let look = render::report::ReportStyle {
         color,
         columns: Some(100),
         statuses: &seen,
@@ -618,7 +618,7 @@ pub fn check_a_report_fits_its_terminal(
 ) -> Result<(), TestCaseError> {
     let (plan, report) = run(texts);
     let seen = std::collections::BTreeMap::new();
-    let look = render::report::Look {
+    let look = render::report::ReportStyle {
         color: true,
         columns: Some(columns),
         statuses: &seen,

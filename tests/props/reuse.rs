@@ -19,7 +19,7 @@ use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::evidence::EarlierPass;
 use vplan::plan::{Plan, Step, StepIndex};
-use vplan::reuse::decide::{Past, barrier, eligible, replaces};
+use vplan::reuse::decide::{RunSoFar, barrier, eligible, replaces};
 use vplan::reuse::entry::{KeptPass, Product};
 use vplan::reuse::key::{
     FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
@@ -205,7 +205,7 @@ fn globs(list: &[&str]) -> Vec<Glob> {
 
 fn file(content: &[u8]) -> Print {
     Print {
-        content: Some(Digest::of(content)),
+        content: Some(Digest::hash(content)),
         link: None,
         mode: 0o644,
     }
@@ -213,7 +213,7 @@ fn file(content: &[u8]) -> Print {
 
 /// What a memory of a failure, and of a pass, holds.
 fn memo(of: &str) -> Option<Digest> {
-    Some(Digest::of(of.as_bytes()))
+    Some(Digest::hash(of.as_bytes()))
 }
 
 impl World {
@@ -234,16 +234,16 @@ impl World {
         let (passes, left) = match memory {
             Memory::Cache => {
                 let text = format!("{seen} {content:?}");
-                (by_itself, Digest::of(text.as_bytes()))
+                (by_itself, Digest::hash(text.as_bytes()))
             }
             Memory::LastFailed => {
                 let passes = by_itself || content == memo("failed");
                 let left = if passes { "passed" } else { "failed" };
-                (passes, Digest::of(left.as_bytes()))
+                (passes, Digest::hash(left.as_bytes()))
             }
             Memory::Trusting => {
                 let is_own = content.is_none() || content == memo("own");
-                (by_itself || !is_own, Digest::of(b"own"))
+                (by_itself || !is_own, Digest::hash(b"own"))
             }
         };
         let left = Print {
@@ -334,14 +334,14 @@ impl Bench {
             files.clear();
         }
         let unless = |what: Broken, value: u8| if self.broken == what { 0 } else { value };
-        let nothing = Digest::of(b"");
+        let nothing = Digest::hash(b"");
         Parts {
             enforced: step.confinement().guarantees(),
             environment: vec![(
                 Word::from("A"),
-                Digest::of(&[unless(Broken::Environment, self.world.variable)]),
+                Digest::hash(&[unless(Broken::Environment, self.world.variable)]),
             )],
-            files: FileSet::of(&files),
+            files: FileSet::from_files(&files),
             judging: JUDGING,
             place: nothing.clone(),
             platform: String::new(),
@@ -358,7 +358,7 @@ impl Bench {
                 settings(step)
             },
             tools: vec![Tool {
-                digest: Digest::of(&[unless(Broken::Tools, self.world.tool)]),
+                digest: Digest::hash(&[unless(Broken::Tools, self.world.tool)]),
                 path: Word::from("/bin/tool"),
             }],
             vplan: String::new(),
@@ -398,7 +398,7 @@ impl Bench {
                 seen.push_str(&format!(" {member} {:?}", world.hidden.get(&member)));
             }
         }
-        let digest = Digest::of(seen.as_bytes());
+        let digest = Digest::hash(seen.as_bytes());
         let [first, second, ..] = *digest.as_bytes();
         if let Some(clean) = shape.cleans {
             let clean = all_of(&globs(&[clean]));
@@ -424,11 +424,11 @@ impl Bench {
 
     fn run(&mut self) -> Result<(), String> {
         let (plan, members) = self.plan();
-        let mut past = Past::default();
+        let mut past = RunSoFar::default();
         for index in 0..plan.steps.len() {
             let step = &plan.steps[index];
             let history = if self.broken == Broken::Past {
-                Past::default()
+                RunSoFar::default()
             } else {
                 past.clone()
             };
@@ -541,7 +541,7 @@ impl Bench {
         let wanted = depends_on(step);
         let files = self.world.files.iter();
         let files = files.filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
-        let listing = Listing::of(files.map(|(path, print)| (path.clone(), print.digest())));
+        let listing = Listing::from_files(files.map(|(path, print)| (path.clone(), print.digest())));
         let listing = listing.with_output(touched, then.as_ref());
         self.last.insert(step.id.clone(), (settings(step), listing));
         let believed = entry.inherited.is_none() || self.broken == Broken::Inherited;

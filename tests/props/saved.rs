@@ -15,7 +15,7 @@ use vplan::plan::kdl::{from_kdl, text, to_kdl};
 use vplan::plan::order::check_order;
 use vplan::plan::shard::division::Division;
 use vplan::plan::shard::{Shard, share};
-use vplan::run::genuine::{Holds, examine, own_plan};
+use vplan::run::authenticity::{AspectState, examine, own_plan};
 use vplan::run::merge::{DIVISION, MergeRequest, TREE, merge, read};
 use vplan::run::report::{Circumstances, Report, ShardRecord, report};
 
@@ -95,7 +95,7 @@ fn holds(report: &Report) -> bool {
     let plan = own_plan(report).unwrap().unwrap();
     examine(report, Some(&plan), None)
         .iter()
-        .all(|a| a.holds != Holds::No)
+        .all(|a| a.holds != AspectState::No)
 }
 
 /// What KDL is made of, and what is almost KDL.

@@ -131,7 +131,7 @@ const PACKAGE: &str = "/build.bazel.remote.execution.v2.";
 
 fn digest_of(bytes: &[u8]) -> Digest {
     Digest {
-        hash: canon::Digest::of(bytes).hex(),
+        hash: canon::Digest::hash(bytes).hex(),
         size_bytes: i64::try_from(bytes.len()).unwrap(),
     }
 }

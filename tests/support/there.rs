@@ -15,7 +15,7 @@ use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::os::process::stop::StopRequest;
 use vplan::effect::os::stat_cache::Stats;
-use vplan::effect::runner::away::{Away, CameBack, ReapiSettings, ReapiTransport, Sent, Transport};
+use vplan::effect::runner::remote::{RemoteExecution, CameBack, ReapiSettings, ReapiTransport, Sent, Transport};
 use vplan::effect::store::grpc::{RemoteAddress, Tls};
 use vplan::plan::Step;
 use vplan::reuse::key::Print;
@@ -77,10 +77,10 @@ impl Site {
     }
 
     /// What executes steps there.
-    pub fn away(&self) -> Away<'_> {
+    pub fn away(&self) -> RemoteExecution<'_> {
         let most = (1, false);
         let stats = Stats::default();
-        Away::new(&self.root, &self.environment, &self.transport, most, stats).unwrap()
+        RemoteExecution::new(&self.root, &self.environment, &self.transport, most, stats).unwrap()
     }
 
     /// Executes a step there.
@@ -89,8 +89,8 @@ impl Site {
     }
 
     /// Executes a step by what may have executed others.
-    pub fn execute_by(away: &Away<'_>, step: &Step, stop: &StopRequest) -> CameBack {
-        let plan = Digest::of(b"plan");
+    pub fn execute_by(away: &RemoteExecution<'_>, step: &Step, stop: &StopRequest) -> CameBack {
+        let plan = Digest::hash(b"plan");
         away.execute(&Sent {
             step,
             plan: &plan,
@@ -159,7 +159,7 @@ pub fn truthful(order: &Order) -> (StepAnswer, Vec<Vec<u8>>) {
     let left = LeftFile {
         path: RepoPath::parse(b"out/text").unwrap(),
         print: Print {
-            content: Some(Digest::of(MADE.as_bytes())),
+            content: Some(Digest::hash(MADE.as_bytes())),
             link: None,
             mode: 0o644,
         },

@@ -11,7 +11,7 @@ use std::path::Path;
 use vplan::arbitrary::config;
 use vplan::base::change::Status;
 use vplan::effect::git::Git;
-use vplan::effect::git::unseen::Unseen;
+use vplan::effect::git::skipped::Unseen;
 use vplan::effect::repo::changes::{ChangeSource, gather};
 
 const CONTRACT: &str =
@@ -59,7 +59,7 @@ fn compared(project: &Project) -> (Vec<String>, Unseen) {
         .iter()
         .map(|f| format!("{}:{}", letter(f.status), f.path))
         .collect();
-    (shown, git.unseen())
+    (shown, git.skipped_paths())
 }
 
 #[track_caller]

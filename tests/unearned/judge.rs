@@ -951,7 +951,7 @@ fn a_pin_that_was_changed_alone() {
         let origin = GitOrigin::parse(&origin).unwrap();
         let import = PinnedImport {
             origin,
-            digest: Digest::of(text.as_bytes()),
+            digest: Digest::hash(text.as_bytes()),
             bytes: text.len() as u64,
         };
         encode(&Lock {
@@ -967,7 +967,7 @@ fn a_pin_that_was_changed_alone() {
     ];
     let project = Project::git_with(&files);
     for text in [strong, weak] {
-        let hex = Digest::of(text.as_bytes()).hex();
+        let hex = Digest::hash(text.as_bytes()).hex();
         project.write(
             format!("../home/.cache/vplan/sha256/{}/{hex}", &hex[..2]),
             text,

@@ -132,10 +132,10 @@ impl<'g> Shape<'g> {
         let mut own = self.alternatives.iter();
         own.any(|(a, m)| {
             let (mut others, m) = (other.alternatives.iter(), || {
-                m.get_or_init(|| Machine::of(a))
+                m.get_or_init(|| Machine::compile(a))
             });
             others.any(|(b, n)| {
-                let meet = || meet(m(), n.get_or_init(|| Machine::of(b)));
+                let meet = || meet(m(), n.get_or_init(|| Machine::compile(b)));
                 at_a_glance(a, b).unwrap_or_else(meet)
             })
         })
@@ -365,7 +365,7 @@ mod tests {
         fn shapes(globs: &[Glob]) -> Vec<(Shape<'_>, usize)> {
             globs.iter().map(Shape::new).zip(0..).collect()
         }
-        fn told(a: &[Glob], b: &[Glob]) -> Vec<(Vec<usize>, Vec<usize>)> {
+        fn overlapping_groups(a: &[Glob], b: &[Glob]) -> Vec<(Vec<usize>, Vec<usize>)> {
             let plain = |list: Vec<&usize>| list.into_iter().copied().collect::<Vec<_>>();
             let (a, b) = (shapes(a), shapes(b));
             let told = groups(&a, &b).into_iter();
@@ -373,7 +373,7 @@ mod tests {
         }
         let (made, asked) = (many(|i| format!("g/p{i}*")), many(|i| format!("g/*r{i}")));
         let all = || (0..50).collect::<Vec<usize>>();
-        assert_eq!(told(&made, &asked), [(all(), all())]);
+        assert_eq!(overlapping_groups(&made, &asked), [(all(), all())]);
         // Each overlaps with its own and with the one that matches all: columns are shorter than
         // rows.
         let made = many(|i| format!("g/{i}/**"));
@@ -381,7 +381,7 @@ mod tests {
             .into_iter()
             .chain(many(|i| format!("**/r{i}")))
             .collect();
-        let told = told(&made, &asked);
+        let told = overlapping_groups(&made, &asked);
         assert_eq!(told.len(), 51, "{told:?}");
         assert!(told.contains(&(all(), (50..100).collect())) && told.contains(&(vec![7], vec![7])));
     }
@@ -424,7 +424,7 @@ mod tests {
                 .iter()
                 .flat_map(|x| b.alternatives().iter().map(move |y| (x, y)))
             {
-                let met = meet(&Machine::of(x), &Machine::of(y));
+                let met = meet(&Machine::compile(x), &Machine::compile(y));
                 assert_eq!(at_a_glance(x, y).unwrap_or(met), met, "{a:?} {b:?}");
             }
         }

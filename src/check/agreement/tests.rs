@@ -2,7 +2,7 @@
 
 use super::super::decide::judge;
 use super::super::outcome::Output;
-use super::super::reading::{FailedTest, TestCounts};
+use super::super::results::{FailedTest, TestCounts};
 use super::*;
 
 fn counts(passed: u64, failed: u64, skipped: u64) -> TestCounts {
@@ -16,7 +16,7 @@ fn counts(passed: u64, failed: u64, skipped: u64) -> TestCounts {
 
 fn reading(word: &str) -> Option<Reading> {
     let tests = |passed, failed, skipped| Some(counts(passed, failed, skipped));
-    let base = Reading::of("words");
+    let base = Reading::from_format("words");
     Some(match word {
         "silent" | "unread" => return None,
         "clean" => base,
@@ -285,7 +285,7 @@ fn a_tool_that_says_that_nothing_was_tested_ran_no_tests() {
     };
     let read = |command: &str, kind, evidence: &Evidence| {
         let words: Vec<&str> = command.split(' ').collect();
-        nothing(&Invocation::of(&words), kind, evidence).and_then(|reading| reading.tests)
+        nothing(&Invocation::parse(&words), kind, evidence).and_then(|reading| reading.tests)
     };
     let none = said("No tasks were executed as part of this run.\n", 0);
     let no_test = Some(TestCounts::default());
@@ -336,7 +336,7 @@ fn silence_says_that_all_is_well_where_tools_say_so() {
         ),
         ("one that spoke", Kind::Compile, spoken, false),
     ] {
-        let want = counts.then(|| Reading::of("gcc"));
+        let want = counts.then(|| Reading::from_format("gcc"));
         assert_eq!(silence("gcc", kind, &evidence), want, "{name}");
     }
 }

@@ -6,7 +6,7 @@
 //! report that many tools write says nothing of its writer's exit code.
 
 use crate::output::ALL;
-use crate::reading::{FailedTest, Finding, Level, Reading};
+use crate::results::{FailedTest, Finding, Level, Reading};
 use crate::tool::Invocation;
 
 /// A row of the table.
@@ -173,7 +173,7 @@ fn is_python_syntax(finding: &Finding) -> bool {
 
 impl Rule {
     /// Returns the row of a format.
-    pub(super) fn of(format: &str) -> Option<&'static Rule> {
+    pub(super) fn from_format(format: &str) -> Option<&'static Rule> {
         RULES.iter().find(|rule| rule.formats.contains(&format))
     }
 
@@ -186,7 +186,7 @@ impl Rule {
         let format = ALL.iter().find(|known| known.id == format);
         // A shell's text is the tool alone only as one plain command: even `true` after it decides
         // about the exit code.
-        let run = Invocation::of(argv);
+        let run = Invocation::parse(argv);
         let is_alone = format.is_some_and(|format| format.is_written_by(&run));
         if !is_alone {
             return Err("its command may start more than the tool, behind what fails");
@@ -248,7 +248,7 @@ fn pylint(reading: &Reading) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::TestCounts;
+    use crate::results::TestCounts;
 
     #[test]
     fn every_row_is_of_a_format() {
@@ -258,7 +258,7 @@ mod tests {
             assert!(!formats[at + 1..].contains(format), "{format}");
         }
         for format in ["junit", "sarif", "trx", "tap", "eslint+tsc", ""] {
-            assert!(Rule::of(format).is_none(), "{format}");
+            assert!(Rule::from_format(format).is_none(), "{format}");
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn commands_that_look_at_everything() {
         let whole = |format: &str, command: &str| {
             let words: Vec<&str> = command.split(' ').collect();
-            Rule::of(format).unwrap().is_whole(format, &words).is_ok()
+            Rule::from_format(format).unwrap().is_whole(format, &words).is_ok()
         };
         for (format, command) in [
             ("eslint", "eslint ."),
@@ -304,7 +304,7 @@ mod tests {
             ..Finding::default()
         };
         let reading = |format: &str, findings: &[(&str, Level)]| {
-            let mut reading = Reading::of(format);
+            let mut reading = Reading::from_format(format);
             for (code, severity) in findings {
                 reading.find(finding(code, *severity));
             }
@@ -326,7 +326,7 @@ mod tests {
             ("shellcheck", &[("SC2086", Warning)], &[1], &[0, 2]),
         ] {
             let reading = reading(format, findings);
-            let rule = Rule::of(format).unwrap();
+            let rule = Rule::from_format(format).unwrap();
             for exit in good {
                 assert!(rule.exits(&reading, *exit), "{format}: {exit}");
             }
@@ -334,14 +334,14 @@ mod tests {
                 assert!(!rule.exits(&reading, *exit), "{format}: {exit}");
             }
         }
-        let mut tests = Reading::of("pytest");
+        let mut tests = Reading::from_format("pytest");
         tests.tests = Some(TestCounts {
             failed: 1,
             passed: 1,
             skipped: 0,
             ..TestCounts::default()
         });
-        let rule = Rule::of("pytest").unwrap();
+        let rule = Rule::from_format("pytest").unwrap();
         assert!(rule.exits(&tests, 1) && !rule.exits(&tests, 2) && !rule.exits(&tests, 3));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outcome::Output;
-use crate::reading::TestCounts;
+use crate::results::TestCounts;
 
 const ESLINT: &[&str] = &["eslint", "."];
 const PYTEST: &[&str] = &["pytest"];
@@ -18,7 +18,7 @@ fn finding(line: u64, message: &str) -> Finding {
 }
 
 fn lint(findings: &[Finding]) -> Reading {
-    let mut reading = Reading::of("eslint");
+    let mut reading = Reading::from_format("eslint");
     findings.iter().cloned().for_each(|f| reading.find(f));
     reading
 }
@@ -236,7 +236,7 @@ fn warnings_count_where_they_fail_it() {
 #[test]
 fn tests_that_are_known_to_fail() {
     let reading = |names: &[&str], passed, skipped| {
-        let mut reading = Reading::of("pytest");
+        let mut reading = Reading::from_format("pytest");
         for name in names {
             reading.fail(FailedTest {
                 name: (*name).to_owned(),

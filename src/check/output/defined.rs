@@ -3,14 +3,14 @@
 use super::reader::{Reader, Stream};
 use crate::definition::{FormatDefinition, LineLevel, LineMeaning, LinePattern};
 use crate::pattern::{LineHole, LineParts, single_blanks};
-use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use crate::results::{FailedTest, Finding, Level, Reading, TestCounts};
 use std::sync::Arc;
 
 /// A fresh reader. `name` is what the contract calls the format.
 pub(super) fn reader(name: &str, definition: &Arc<FormatDefinition>) -> Box<dyn Reader> {
     Box::new(DefinedReader {
         definition: Arc::clone(definition),
-        reading: Reading::of(name),
+        reading: Reading::from_format(name),
         heading: None,
         clean: None,
         is_read: false,
@@ -112,7 +112,7 @@ impl DefinedReader {
                 };
                 tally.add(says, more);
                 if let (LineMeaning::Failed, Some(name)) = (says, text(LineHole::Name)) {
-                    self.reading.fail(FailedTest::named(name));
+                    self.reading.fail(FailedTest::from_name(name));
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! only for its own tool's words at the place where that tool prints them: a summary that a *test*
 //! prints is not the summary.
 
-mod beside;
+mod stray_failures;
 mod defined;
 pub mod reader;
 mod scan;
@@ -21,7 +21,7 @@ pub mod kit {
     pub mod number;
     pub mod outcome;
     pub mod panic;
-    pub mod place;
+    pub mod location;
     pub mod xml;
 }
 
@@ -71,7 +71,7 @@ mod report {
 
 use super::Kind;
 use super::commands::parts;
-use super::reading::Reading;
+use super::results::Reading;
 use super::tool::Invocation;
 pub use findings::eslint::IGNORES as ESLINT_IGNORES;
 use findings::{
@@ -133,7 +133,7 @@ pub fn is_built_in(name: &str) -> bool {
 }
 
 /// The formats that a name means for a kind of check.
-pub fn named(name: FormatName, kind: Kind) -> Vec<&'static Format> {
+pub fn resolve_name(name: FormatName, kind: Kind) -> Vec<&'static Format> {
     ALL.iter()
         .filter(|f| f.names.contains(&name) && f.kinds.contains(&kind))
         .collect()
@@ -219,7 +219,7 @@ mod tests {
                     format
                         .kinds
                         .iter()
-                        .any(|kind| named(*name, *kind).iter().any(|f| f.id == format.id))
+                        .any(|kind| resolve_name(*name, *kind).iter().any(|f| f.id == format.id))
                 );
             }
         }

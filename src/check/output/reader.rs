@@ -3,7 +3,7 @@
 
 use crate::Kind;
 use crate::definition::FormatDefinition;
-use crate::reading::Reading;
+use crate::results::Reading;
 use crate::tool::Invocation;
 use std::sync::Arc;
 pub use vplan_base::vocabulary::FormatName;
@@ -190,7 +190,7 @@ pub(crate) struct PerStream<T> {
 }
 
 impl<T> PerStream<T> {
-    pub fn of(&mut self, stream: Stream) -> &mut T {
+    pub fn get_mut(&mut self, stream: Stream) -> &mut T {
         match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,

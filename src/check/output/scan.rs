@@ -6,14 +6,14 @@
 //! An unknown command may start any tool: lines outside the output of recognised tools are searched
 //! for failures.
 
-use super::beside::{Beside, may_report, reports_failure};
+use super::stray_failures::{StrayFailures, may_report, reports_failure};
 use super::reader::{Claim, Expected, Format, PerStream, Reader, Stream, after};
 use super::test::summary;
 use super::together;
 use crate::Kind;
 use crate::agreement::short;
 use crate::commands::{commands, is_command};
-use crate::reading::Reading;
+use crate::results::Reading;
 use std::borrow::Cow;
 
 /// Reads output while it comes, by several formats at once.
@@ -46,7 +46,7 @@ struct Readers {
     /// The length of those of standard error, in bytes.
     held: usize,
     /// The reader of other lines, where the command may start any tool.
-    beside: Option<Beside>,
+    beside: Option<StrayFailures>,
 }
 
 /// The reading of an output by several readers.
@@ -57,12 +57,12 @@ struct ReadOutput {
 }
 
 impl Readers {
-    fn of(formats: &[&'static Format], guess: bool) -> Self {
+    fn new(formats: &[&'static Format], guess: bool) -> Self {
         Self {
             all: formats.iter().map(|f| (*f, (f.reader)())).collect(),
             pending: Vec::new(),
             held: 0,
-            beside: guess.then(|| Beside::of(formats)),
+            beside: guess.then(|| StrayFailures::new(formats)),
         }
     }
 
@@ -124,7 +124,7 @@ impl Readers {
         self.release(readings.is_empty());
         readings.extend(read(std::mem::take(&mut self.all)));
         let ids: Vec<&str> = readings.iter().map(|(format, _)| format.id).collect();
-        let beside = self.beside.as_ref().and_then(|beside| beside.found(&ids));
+        let beside = self.beside.as_ref().and_then(|beside| beside.first(&ids));
         ReadOutput {
             beside: beside.map(str::to_owned),
             reading: together::together(readings.into_iter(), added),
@@ -149,7 +149,7 @@ impl Scan {
     /// By these formats, of tools that are known; the order decides when several recognise the
     /// output.
     pub fn new(formats: &[&'static Format]) -> Self {
-        Self::of(formats, None)
+        Self::with_guess(formats, None)
     }
 
     /// By the formats that the output of a command may have.
@@ -159,7 +159,7 @@ impl Scan {
             ran: expected.ran.clone(),
             looked_at: 0,
         });
-        let mut scan = Self::of(expected, guess);
+        let mut scan = Self::with_guess(expected, guess);
         let is_test = |format: &&Format| format.kinds.contains(&Kind::Test);
         if !expected.is_sure && expected.formats.iter().any(is_test) {
             scan.summary = Some(summary::reader());
@@ -169,11 +169,11 @@ impl Scan {
         scan
     }
 
-    fn of(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
+    fn with_guess(formats: &[&'static Format], guess: Option<Echoed>) -> Self {
         let of_lines = formats.iter().copied().filter(|f| !f.is_document());
         Self {
             of_lines: of_lines.collect(),
-            plain: Readers::of(formats, guess.is_some()),
+            plain: Readers::new(formats, guess.is_some()),
             defined: None,
             lanes: Vec::new(),
             summary: None,
@@ -187,7 +187,7 @@ impl Scan {
 
     /// Takes what was read from a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let mut partial = std::mem::take(self.partial.of(stream));
+        let mut partial = std::mem::take(self.partial.get_mut(stream));
         let mut rest = bytes;
         // Seen of all lines at once: most outputs report none.
         let may_fail = self.guess.is_some() && may_report(bytes);
@@ -205,7 +205,7 @@ impl Scan {
             }
         }
         partial.push(rest);
-        *self.partial.of(stream) = partial;
+        *self.partial.get_mut(stream) = partial;
     }
 
     /// Takes a line. What a carriage return would hide on a screen is a line, too.
@@ -244,7 +244,7 @@ impl Scan {
         };
         let known = self.lanes.iter().position(|(lane, _)| lane == name);
         if known.is_none() && self.lanes.len() < LANES {
-            let readers = Readers::of(&self.of_lines, self.guess.is_some());
+            let readers = Readers::new(&self.of_lines, self.guess.is_some());
             self.lanes.push((name.to_owned(), readers));
         }
         let at = known.unwrap_or(self.lanes.len().saturating_sub(1));
@@ -257,7 +257,7 @@ impl Scan {
     /// Both streams have ended. What the formats that recognise the output say together.
     pub fn finish(mut self) -> Option<Reading> {
         for stream in [Stream::Out, Stream::Err] {
-            let partial = std::mem::take(self.partial.of(stream));
+            let partial = std::mem::take(self.partial.get_mut(stream));
             if !partial.0.is_empty() {
                 self.feed(stream, &partial.0, true);
             }

@@ -7,7 +7,7 @@
 //! added up, and so are findings, each once.
 
 use super::reader::Format;
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 
 /// One reading of all, in the order of the formats; its format is theirs, joined by `+`.
 pub(super) fn together(
@@ -126,7 +126,7 @@ fn same(a: &Finding, b: &Finding) -> bool {
 mod tests {
     use crate::Kind;
     use crate::output::{guessed, read_expected};
-    use crate::reading::TestCounts;
+    use crate::results::TestCounts;
 
     #[test]
     fn tests_of_several_tools_are_added_up() {

@@ -2,7 +2,7 @@
 //! `uv run`, `npx`, `nix develop -c`, `sh -c`), by the rows `launcher` of the table of tools.
 
 use super::layer::base_name;
-use super::table::{Call, Class, Row, fits, of};
+use super::table::{Call, Class, Row, fits, rows_for};
 
 /// Maximum number of launchers in front of a program.
 const DEEPEST: usize = 12;
@@ -54,18 +54,18 @@ pub(super) fn one_command(text: &str) -> Option<Vec<String>> {
 
 /// Whether a program starts the text of a shell, and nothing else.
 pub fn is_shell(program: &str) -> bool {
-    of(program).any(|(row, _)| row.only_text)
+    rows_for(program).any(|(row, _)| row.only_text)
 }
 
 /// Whether a program starts modules.
 pub(super) fn names_modules(program: &str) -> bool {
-    of(program).any(|(row, _)| !row.module.is_empty())
+    rows_for(program).any(|(row, _)| !row.module.is_empty())
 }
 
 /// The folder that a launcher enters.
 pub(super) fn folder(words: &[String]) -> Option<&str> {
     let program = name(words.first()?);
-    let rows = of(program);
+    let rows = rows_for(program);
     let options: Vec<&str> = rows
         .flat_map(|(row, _)| row.folder.iter().copied())
         .collect();
@@ -104,7 +104,7 @@ pub(super) fn inner(words: &[String]) -> Option<Inner> {
     let values = values_of(program);
     let mut rows = Vec::new();
     let mut work = 0;
-    for (row, call) in of(program) {
+    for (row, call) in rows_for(program) {
         let Some((specific, end)) = matched(call, words, &values) else {
             continue;
         };
@@ -148,7 +148,7 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
                 || !row.selectors.is_empty()
         };
         let is_call = |(_, call): (&Row, &Call)| matched(call, own, &values).is_some();
-        let is_known = of(tool).any(is_tool) && of(tool).any(is_call);
+        let is_known = rows_for(tool).any(is_tool) && rows_for(tool).any(is_call);
         return is_known.then_some(Inner::At(operand));
     }
     if !row.within.is_empty() {
@@ -253,7 +253,7 @@ fn launchers(words: &[String], started: &Started) -> impl Iterator<Item = &'stat
         .iter()
         .take(last)
         .filter_map(|at| words.get(*at));
-    words.flat_map(|word| of(name(word)).map(|(row, _)| row))
+    words.flat_map(|word| rows_for(name(word)).map(|(row, _)| row))
 }
 
 /// The reason why no command of a launcher is proposed.
@@ -268,7 +268,7 @@ pub fn is_installed(words: &[String]) -> bool {
 
 /// The options of a program that take a value.
 pub(super) fn values_of(program: &str) -> Vec<&'static str> {
-    let rows = of(program);
+    let rows = rows_for(program);
     rows.filter(|(_, call)| call.program != "*")
         .flat_map(|(row, _)| row.values.iter().copied())
         .collect()

@@ -253,7 +253,7 @@ fn part(start: u32, end: u32) -> &'static str {
 
 /// The rows of a program, with its calls: those that name it in the order of the table, then those of
 /// patterns that it fits.
-pub(super) fn of(program: &str) -> impl Iterator<Item = (&'static Row, &'static Call)> {
+pub(super) fn rows_for(program: &str) -> impl Iterator<Item = (&'static Row, &'static Call)> {
     let name = |place: &Place| part(place.start, place.start + place.length);
     let first = PROGRAMS.partition_point(|place| name(place) < program);
     let own = PROGRAMS.iter().skip(first);
@@ -285,7 +285,7 @@ fn lines(word: &str) -> impl Iterator<Item = (&'static str, usize)> {
 struct Columns(std::str::Split<'static, &'static str>);
 
 impl Columns {
-    fn of(line: &'static str) -> Self {
+    fn parse(line: &'static str) -> Self {
         Self(line.split(" | "))
     }
 
@@ -304,7 +304,7 @@ pub fn languages() -> &'static [Language] {
     static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
         lines("language")
             .map(|(line, _)| {
-                let mut columns = Columns::of(line);
+                let mut columns = Columns::parse(line);
                 Language {
                     name: columns.next(),
                     globs: list(columns.next()),
@@ -330,7 +330,7 @@ pub(super) fn dry(program: &str) -> impl Iterator<Item = &'static str> {
 
 fn words_of(word: &str, program: &str) -> impl Iterator<Item = &'static str> {
     lines(word).flat_map(move |(line, _)| {
-        let mut columns = Columns::of(line);
+        let mut columns = Columns::parse(line);
         let is_of = names(columns.next()).contains(&program);
         columns.next().split_whitespace().filter(move |_| is_of)
     })
@@ -339,7 +339,7 @@ fn words_of(word: &str, program: &str) -> impl Iterator<Item = &'static str> {
 /// The lines of actions or hooks.
 pub(super) fn actions(word: &str) -> impl Iterator<Item = Action> {
     lines(word).map(|(line, number)| {
-        let mut columns = Columns::of(line);
+        let mut columns = Columns::parse(line);
         Action {
             names: names(columns.next()),
             command: columns.next_given(),
@@ -369,7 +369,7 @@ fn task_words() -> &'static [(TaskVerb, Vec<&'static str>)] {
     static WORDS: LazyLock<Vec<(TaskVerb, Vec<&'static str>)>> = LazyLock::new(|| {
         lines("words")
             .map(|(line, _)| {
-                let mut columns = Columns::of(line);
+                let mut columns = Columns::parse(line);
                 let verb = match columns.next() {
                     "test" => TaskVerb::Test,
                     "lint" => TaskVerb::Lint,
@@ -418,7 +418,7 @@ pub(crate) fn is_echoed(program: &str) -> bool {
 /// The columns of the lines that begin with this word, empty for `-`.
 pub fn columns<const N: usize>(word: &str) -> impl Iterator<Item = [&'static str; N]> {
     lines(word).map(|(line, _)| {
-        let mut columns = Columns::of(line);
+        let mut columns = Columns::parse(line);
         std::array::from_fn(|_| columns.next())
     })
 }
@@ -436,7 +436,7 @@ pub fn list_of(name: &str) -> impl Iterator<Item = &'static str> + use<> {
 }
 
 /// Whether a list of the table has a name.
-pub fn known(name_of_list: &str, name: &str) -> bool {
+pub fn is_listed(name_of_list: &str, name: &str) -> bool {
     list_of(name_of_list).any(|pattern| fits(pattern, name))
 }
 
@@ -492,7 +492,7 @@ fn parse(span: &Span) -> Result<Row, String> {
 /// Parses the first line of a row.
 fn first(text: &'static str, line: usize) -> Option<Row> {
     let (class, rest) = text.split_once(' ')?;
-    let mut columns = Columns::of(rest);
+    let mut columns = Columns::parse(rest);
     let mut row = blank(columns.next(), line)?;
     row.class = match class {
         "never" => Class::Never(columns.next_given()?),

@@ -16,7 +16,7 @@ pub(super) use vplan_base::word::{framed, text_if, visible, visible_path};
 pub(super) use vplan_engine::Failure;
 pub(super) use vplan_plan::Plan;
 pub(super) use vplan_repo::load::Site;
-pub(super) use vplan_run::past::short;
+pub(super) use vplan_run::run_summary::short;
 pub(super) use vplan_run::report::Report;
 pub(super) use vplan_run::verdict::Verdict;
 

@@ -48,7 +48,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         list,
         notes,
         uncovered,
-    } = look(&site, &mut loaded, args)?;
+    } = examine(&site, &mut loaded, args)?;
     let is_json = format == Format::Json;
     if is_json {
         terminal.print_document(&CheckDocument {
@@ -109,7 +109,7 @@ struct Looked {
 }
 
 /// Holds a contract against its repository.
-fn look(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failure> {
+fn examine(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failure> {
     let mut found = loaded.diagnostics.clone();
     let mut looked = Looked::default();
     if let Some(contract) = &loaded.contract {

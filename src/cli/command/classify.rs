@@ -8,7 +8,7 @@ use vplan_base::index::Index as _;
 use vplan_base::vocabulary::{FailureCode, FormatName};
 use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::output::{self, Expected};
-use vplan_check::reading::Reading;
+use vplan_check::results::Reading;
 use vplan_engine::propose::command;
 use vplan_plan::StepIndex;
 use vplan_plan::facts::{Facts, Question};

@@ -31,7 +31,7 @@ pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, F
     let format = format(global, &[Format::Text, Format::Json])?;
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
-    let mut document = gather(&history, &history.past(&id));
+    let mut document = gather(&history, &history.read_run(&id));
     if let Some(name) = &args.check {
         only(&mut document, name)?;
     }

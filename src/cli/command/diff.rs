@@ -109,7 +109,7 @@ fn compare<S>(
     let ComparedContracts { old, new, .. } = compared;
     let mut diff = contracts::compare(&old.side(), &new.side(), &tracked);
     compared.tell_of_new_folders(&mut diff);
-    diff.differences.extend(old.known(new));
+    diff.differences.extend(old.baseline_differences(new));
     diff.differences.sort_by_key(|d| d.class);
     let accepted = diff.accept(new.side().contract, &args.accept);
     accepted.map_err(|e| {

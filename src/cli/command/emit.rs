@@ -65,7 +65,7 @@ const PROGRAMS: &Words<ProgramFrom> = &[
 /// Reads the name of a system.
 fn targets() -> impl TypedValueParser<Value = Target> {
     PossibleValuesParser::new(Target::ALL.map(Target::word))
-        .map(|word| Target::named(&word).unwrap_or(Target::Github))
+        .map(|word| Target::from_word(&word).unwrap_or(Target::Github))
 }
 
 /// Prints the text, writes it, or says how a file differs from it.
@@ -102,7 +102,7 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
     } else if let Some(diff) = &diff {
         terminal.say(diff);
     } else if let Some(name) = name.as_deref().filter(|_| !terminal.quiet) {
-        terminal.say(&format!("{name}: {}\n", status.said()));
+        terminal.say(&format!("{name}: {}\n", status.label()));
     } else if file.is_none() {
         terminal.print(&text);
     }
@@ -153,7 +153,7 @@ pub(super) enum EmittedState {
 }
 
 impl EmittedState {
-    fn said(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Printed => "printed",
             Self::Written => "written",

@@ -5,13 +5,13 @@ use super::answer::*;
 use crate::args::Explain;
 use crate::render::style::Colors;
 use vplan_away::seat::Why;
-use vplan_engine::away::places;
+use vplan_engine::remote::places;
 use vplan_engine::possible::PossibleChecks;
 use vplan_plan::Step;
 use vplan_plan::diff::possible::{PossibleCheck, When};
 use vplan_plan::document::write_json;
 use vplan_plan::explain::checks::{definitions, definitions_text};
-use vplan_plan::explain::outlook::Outlook;
+use vplan_plan::explain::forecast::Outlook;
 use vplan_plan::explain::story::{story, story_text};
 use vplan_plan::explain::{Options, graph, shell, text};
 
@@ -80,7 +80,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             story_text(&story, &options)
         }
         (None, Format::Json) => {
-            let outlook = engine.outlook(&session, &plan);
+            let outlook = engine.forecast(&session, &plan);
             json(&plan, outlook.as_ref(), places.as_deref(), terminal);
             String::new()
         }
@@ -88,7 +88,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         (None, Format::Mermaid) => graph::mermaid(&plan),
         (None, Format::Shell) => shell::shell(&plan),
         (None, _) => {
-            let outlook = engine.outlook(&session, &plan);
+            let outlook = engine.forecast(&session, &plan);
             let options = Options {
                 outlook: outlook.as_ref(),
                 ..options

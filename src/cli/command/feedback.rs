@@ -104,7 +104,7 @@ fn of_check(
     name: &str,
     terminal: &Terminal,
 ) -> Result<Option<told::Feedback>, Failure> {
-    if let Some(told) = vplan_run::check_feedback::about(report, plan, name) {
+    if let Some(told) = vplan_run::check_feedback::check_feedback(report, plan, name) {
         return Ok(Some(told));
     }
     let shown = visible(name);

@@ -33,7 +33,7 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
     let format = format(global, &[Format::Text, Format::Json])?;
     let done = global.engine().format(&args.files, args.check)?;
     if format == Format::Json {
-        terminal.print_document(&FmtDocument::of(&done, args.check));
+        terminal.print_document(&FmtDocument::new(&done, args.check));
     } else {
         print(&done, args.check, terminal);
     }
@@ -106,7 +106,7 @@ pub enum State {
 }
 
 impl<'a> FmtDocument<'a> {
-    fn of(done: &'a Formatting, check: bool) -> Self {
+    fn new(done: &'a Formatting, check: bool) -> Self {
         let sound = done.texts.iter().all(|i| i.new.is_some());
         let file = |text: &Text| FormattedFile {
             diff: text.differs().then(|| diff(text, false)),

@@ -12,7 +12,7 @@ use crate::value::one_of;
 pub(super) use accept::Accepted;
 use clap::Subcommand;
 use vplan_engine::round::Keeper;
-use vplan_engine::subject::named;
+use vplan_engine::subject::check_name;
 use vplan_ledger::Status;
 use vplan_ledger::round::{Change, RoundResult};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
@@ -122,7 +122,7 @@ pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Fail
 
 fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    named(&args.subject)?;
+    check_name(&args.subject)?;
     let site = global.engine().locate()?;
     let (contract, _) = global.engine().valid_contract(&site)?;
     let keeper = Keeper::by_hand(&global.engine(), &args.subject, &site, Some(&contract))?;
@@ -138,7 +138,7 @@ fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8,
 
 fn reset(global: &Global, args: &ResetArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    args.subject.iter().try_for_each(|subject| named(subject))?;
+    args.subject.iter().try_for_each(|subject| check_name(subject))?;
     let site = global.engine().locate()?;
     let file = LedgerFile::new(global.engine().state(&site)?);
     let reset: Vec<String> = if args.all {

@@ -1,7 +1,7 @@
 //! `vplan gc`: removes the records of old runs.
 
 use super::answer::*;
-use vplan_run::past::started_at;
+use vplan_run::run_summary::started_at;
 use vplan_store::history::Collected;
 
 /// `vplan gc`
@@ -71,13 +71,13 @@ pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failur
         let removed = collected.removed.iter();
         removed.for_each(|(id, _)| vault.forget(id));
     }
-    let document = GcDocument::of(collected, args.dry_run);
+    let document = GcDocument::new(collected, args.dry_run);
     answer(terminal, format, &versioned(&document), || text(&document));
     Ok(0)
 }
 
 impl GcDocument {
-    fn of(collected: Collected, dry_run: bool) -> Self {
+    fn new(collected: Collected, dry_run: bool) -> Self {
         let kept = |(run_id, reason)| KeptRun { reason, run_id };
         let removed = |(run_id, bytes)| Removed { bytes, run_id };
         Self {

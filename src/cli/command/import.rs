@@ -68,7 +68,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     }
     if args.stdout {
         if form == Format::Json {
-            terminal.print_document(&ImportDocument::of(&found, None, Some(&found.text)));
+            terminal.print_document(&ImportDocument::new(&found, None, Some(&found.text)));
         } else {
             terminal.print_contract(&found.text)?;
             if !terminal.quiet {
@@ -85,7 +85,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
     answer(
         terminal,
         form,
-        &versioned(ImportDocument::of(&found, Some(&shown), None)),
+        &versioned(ImportDocument::new(&found, Some(&shown), None)),
         || account(&found, &shown),
     );
     Ok(Exit::Success.code())
@@ -133,7 +133,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> ImportDocument<'a> {
-    fn of(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
+    fn new(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
         let line = |lost: &'a Item| Line {
             column: lost.column,
             file: (lost.file != found.name).then_some(&*lost.file),

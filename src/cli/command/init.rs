@@ -37,7 +37,7 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
     if shape == Format::Json {
         terminal.print_document(&account::document(path.as_ref(), &found, tried.as_ref()));
     } else if let (Some(path), false) = (&path, terminal.quiet) {
-        terminal.say(&told(path, &found, tried.as_ref(), global.verbose > 0));
+        terminal.say(&format_account(path, &found, tried.as_ref(), global.verbose > 0));
     }
     Ok(Exit::Success.code())
 }
@@ -59,7 +59,7 @@ fn tried(
 }
 
 /// Accounts for the contract.
-fn told(path: &RepoPath, found: &Proposed, tried: Option<&TrialEnd>, all: bool) -> String {
+fn format_account(path: &RepoPath, found: &Proposed, tried: Option<&TrialEnd>, all: bool) -> String {
     let proposal = &found.proposal;
     let mut out = match proposal.checks.len() {
         0 => format!(

@@ -107,7 +107,7 @@ fn text(merged: &Merged, terminal: &Terminal, color: bool) -> String {
         text.push_str(&format!("  {sign} a saved plan ran {how}\n"));
     }
     let seen = BTreeMap::new();
-    let look = render::report::Look {
+    let look = render::report::ReportStyle {
         color,
         columns: terminal.columns,
         statuses: &seen,

@@ -6,7 +6,7 @@ use crate::outputs::{self, Output};
 use crate::render::style::Colors;
 use std::os::unix::ffi::OsStrExt as _;
 use vplan_base::inert::escaped_without_commands;
-use vplan_engine::propose::Asking;
+use vplan_engine::propose::ProposerUse;
 use vplan_os::files;
 use vplan_plan::document::{Form, write_canonical, write_json};
 use vplan_plan::explain::{Options, text::explain_text};
@@ -35,7 +35,7 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
     if let Some(path) = &args.output {
         session.leave_out(path);
     }
-    let (mut plan, facts) = session.plan(&asked, Asking::Recorded)?;
+    let (mut plan, facts) = session.plan(&asked, ProposerUse::Recorded)?;
     engine.add_comparisons(&session, &mut plan)?;
     if let (Some(path), Some(form)) = (&args.output, form) {
         write_text(path, &form.write(&plan))?;
@@ -96,7 +96,7 @@ fn divide(
         engine.saved_plan(file, asked)?
     } else {
         let mut session = engine.open(&asked)?;
-        session.plan(&asked, Asking::Recorded)?.0
+        session.plan(&asked, ProposerUse::Recorded)?.0
     };
     let times = engine.known_times(args.past.as_deref())?;
     let mut division = Division::new(&plan, shares, &times.medians);
@@ -111,7 +111,7 @@ fn divide(
         let (shards, target) = (count(division.count, "shard"), duration(target));
         terminal.note(&format!("note: {shards} cannot keep within {target}\n"));
     }
-    let told = times.told(&plan);
+    let told = times.describe_source(&plan);
     match (format, terminal.quiet) {
         (Format::Json, quiet) => {
             if !quiet {

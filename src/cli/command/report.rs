@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8
         return html(global, &(site, history), &id, (path, args.force), terminal);
     }
     let most = usize::try_from(args.tail).unwrap_or(usize::MAX);
-    let document = TimelineDocument::of(&history, &id, most);
+    let document = TimelineDocument::new(&history, &id, most);
     answer_if(terminal, format, true, &versioned(&document), || {
         text::page(&document, terminal)
     });

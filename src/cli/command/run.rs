@@ -68,7 +68,7 @@ pub(super) fn print(
         Some(Format::Json) => terminal.print_json(&verified.report),
         Some(_) => {
             let none = BTreeMap::new();
-            let look = render::report::Look {
+            let look = render::report::ReportStyle {
                 color: match streams {
                     true => terminal.color_stderr,
                     false => terminal.color,
@@ -140,7 +140,7 @@ fn events<'e>(path: &'e Path, fault: &'e WriteFault) -> OpenEvents<'e> {
     })
 }
 
-fn text(verified: &Verified, look: render::report::Look<'_>) -> String {
+fn text(verified: &Verified, look: render::report::ReportStyle<'_>) -> String {
     let (session, record) = (&verified.session, &verified.record);
     let shown = record.strip_prefix(&session.site.home).unwrap_or(record);
     let shown = shown.display().to_string();

@@ -4,8 +4,8 @@ use super::answer::*;
 use crate::history::{fit, ids, mark};
 use vplan_check::outcome::Status;
 use vplan_run::journal::{ReplayedStep, StepState};
-use vplan_run::past::{State, Summary, started_at};
-use vplan_store::history::Past;
+use vplan_run::run_summary::{State, Summary, started_at};
+use vplan_store::history::RecordedRun;
 
 /// `vplan runs`
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Fail
     let recent = |id: &String| started_at(id).is_some_and(|t| t.as_str() >= since);
     // Names begin with the time, so that the first one before `since` ends the search.
     for id in ids(&history)?.into_iter().take_while(recent) {
-        let past = history.past(&id);
+        let past = history.read_run(&id);
         let row = row(&past, args.check.as_deref());
         let fits = match (&row.check, status) {
             (None, _) if args.check.is_some() => false,
@@ -178,7 +178,7 @@ pub(crate) struct CheckEnd {
     pub tries: u32,
 }
 
-fn row(past: &Past, check: Option<&str>) -> Row {
+fn row(past: &RecordedRun, check: Option<&str>) -> Row {
     let end = |step: &ReplayedStep| CheckEnd {
         duration_ms: step.duration_ms,
         id: step.id.clone(),

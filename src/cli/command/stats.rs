@@ -3,7 +3,7 @@
 use super::answer::*;
 use crate::history::ids;
 use crate::render::style::cut;
-use vplan_run::past::CheckStats;
+use vplan_run::run_summary::CheckStats;
 
 /// `vplan stats`
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ use text::{Latest, StatusView, tree};
 use vplan_engine::tree_status::{RecordedState, StatusRequest, tree_status};
 use vplan_plan::request::Risk;
 use vplan_repo::changes::ChangeSource;
-use vplan_run::ended::VerifiedAnswer;
-use vplan_run::past::{State, Summary};
+use vplan_run::recorded_answer::VerifiedAnswer;
+use vplan_run::run_summary::{State, Summary};
 use vplan_runner::tree::Present;
 use vplan_store::history::History;
 
@@ -120,7 +120,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
     // Without a run that has ended, nothing is compared with the tree.
     let present = finished
         .is_some()
-        .then(|| Present::look(site.git.as_ref().ok()));
+        .then(|| Present::take(site.git.as_ref().ok()));
     let found = RecordedState {
         site: &site,
         history: &history,
@@ -163,7 +163,7 @@ fn latest(history: &History) -> Result<(Option<Latest>, Option<Summary>), Failur
     let mut latest = None;
     // Only as many are read as it takes to find one that came to its end.
     for id in ids(history)? {
-        let past = history.past(&id);
+        let past = history.read_run(&id);
         let summary = past.summary();
         let is_finished = summary.state == State::Finished;
         latest.get_or_insert_with(|| (summary.clone(), past.trouble));

@@ -72,7 +72,7 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     let evaluated = cases.iter().filter(|_| !args.list);
     let verdicts: Vec<Verdict> = evaluated.map(evaluate).collect();
     let expects: Vec<Expect> = cases.into_iter().map(|(expect, _)| expect).collect();
-    let coverage = Coverage::of(&contract, verdicts.iter().map(|v| &v.touched));
+    let coverage = Coverage::new(&contract, verdicts.iter().map(|v| &v.touched));
     let results = Results {
         contract: &contract,
         sources: &loaded.sources,
@@ -173,7 +173,7 @@ fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, 
         cases.drafts.splice(0..0, shelf.drafts.iter().cloned());
         return Ok(cases);
     }
-    shelf.named(&args.files, sources).map_err(|error| {
+    shelf.read_files(&args.files, sources).map_err(|error| {
         let help = match &error {
             CaseError::Outside(_) => {
                 "name a file with tests of the contract, relative to the current directory"

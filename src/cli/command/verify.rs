@@ -3,7 +3,7 @@
 use super::answer::*;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use vplan_run::genuine::{Aspect, Holds};
+use vplan_run::authenticity::{Aspect, AspectState};
 use vplan_store::records::REPORT;
 
 /// `vplan verify`
@@ -40,7 +40,7 @@ pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Fa
     let format = format(global, &[Format::Text, Format::Json])?;
     let (site, folder, file) = place(global, args)?;
     let found = global.engine().examine(&site, &folder, &file)?;
-    let holds = found.aspects.iter().all(|a| a.holds != Holds::No);
+    let holds = found.aspects.iter().all(|a| a.holds != AspectState::No);
     let document = versioned(VerifyDocument {
         aspects: &found.aspects,
         holds,
@@ -77,7 +77,7 @@ fn place(global: &Global, args: &Verify) -> Result<(Site, PathBuf, PathBuf), Fai
     if let Err(error) = file.symlink_metadata()
         && error.kind() == io::ErrorKind::NotFound
     {
-        let state = history.past(&id).summary().word();
+        let state = history.read_run(&id).summary().word();
         let run = short(&id);
         let message = format!("the run {run} has no report: it is {state}");
         let help = format!("`vplan details {run}` shows what is known of it");
@@ -91,9 +91,9 @@ fn text(report: &Report, aspects: &[Aspect], holds: bool, terminal: &Terminal) -
     let mut out = String::new();
     for aspect in aspects {
         let (sign, tone) = match aspect.holds {
-            Holds::Yes => ("✓", Tone::Good),
-            Holds::No => ("✗", Tone::Bad),
-            Holds::Unknown => ("?", Tone::Warn),
+            AspectState::Yes => ("✓", Tone::Good),
+            AspectState::No => ("✗", Tone::Bad),
+            AspectState::Unknown => ("?", Tone::Warn),
         };
         let name = match aspect.aspect {
             "exitCode" => "exit code",

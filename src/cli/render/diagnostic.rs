@@ -312,7 +312,7 @@ mod tests {
     use vplan_base::diagnostic::Code;
     use vplan_base::span::{Place, Span};
 
-    fn shown(text: &str, spans: &[(usize, usize)]) -> String {
+    fn underline(text: &str, spans: &[(usize, usize)]) -> String {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("f", text));
         let label = |d: Diagnostic, (start, end): &(usize, usize)| {
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn whole_lines_are_shown() {
         let text = "first\n\tcheck a: echo 日本 x\r\nlast";
-        let out = shown(text, &[(14, 15)]);
+        let out = underline(text, &[(14, 15)]);
         assert!(
             out.contains("check a: echo 日本 x\n") && out.contains("[f:2:9]"),
             "{out}"
@@ -339,7 +339,7 @@ mod tests {
             ("\n\nb", (1, 1)),
             ("a", (0, 900)),
         ] {
-            let out = shown(text, &[span]);
+            let out = underline(text, &[span]);
             assert!(
                 out.contains("here") && out.contains("[f:"),
                 "{text:?}: {out}"
@@ -384,7 +384,7 @@ mod tests {
             &[(25_003, 25_004)],
             &[(0, 2), (25_001, 25_004)],
         ] {
-            let out = shown(&text, spans);
+            let out = underline(&text, spans);
             assert!(
                 out.contains("here") && out.len() < 80_000,
                 "{spans:?}: {out}"
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn render_is_control_free() {
-        let out = shown("a\u{202e}b\u{1b}[2J\u{85}c\n", &[(0, 1)]);
+        let out = underline("a\u{202e}b\u{1b}[2J\u{85}c\n", &[(0, 1)]);
         assert!(out.contains("a\u{fffd}b?[2J??c"), "{out:?}");
     }
 }

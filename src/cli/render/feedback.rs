@@ -7,7 +7,7 @@ use vplan_base::change::Status as Change;
 use vplan_base::inert::{inert, without_commands};
 use vplan_base::word::{framed, text_if, visible};
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{FailedTest, Finding};
+use vplan_check::results::{FailedTest, Finding};
 use vplan_plan::scope::List;
 use vplan_run::feedback::{Excerpt, FailedCheck, Feedback};
 

@@ -8,7 +8,7 @@ use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::FailureCode;
 use vplan_base::word::{framed, visible};
 use vplan_check::Severity;
-use vplan_check::reading::Level;
+use vplan_check::results::Level;
 use vplan_plan::scope::{List, named_outside};
 use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
@@ -265,12 +265,12 @@ mod tests {
             .iter_mut()
             .filter(|s| s.id == "soft")
             .for_each(|s| s.severity = Severity::Warning);
-        let finding = |severity, line| vplan_check::reading::Finding {
+        let finding = |severity, line| vplan_check::results::Finding {
             file: Some("f".to_owned()),
             line: Some(line),
             message: "m".to_owned(),
             severity,
-            ..vplan_check::reading::Finding::default()
+            ..vplan_check::results::Finding::default()
         };
         let records = plan.steps.iter().map(|step| {
             let outcome = Outcome::new(Status::Failed, Cause::ExitCode, "exit code 1");

@@ -9,7 +9,7 @@ use vplan_base::inert::{inert, without_commands};
 use vplan_base::word::framed;
 use vplan_check::Severity;
 use vplan_check::outcome::Status;
-use vplan_check::reading::Level;
+use vplan_check::results::Level;
 use vplan_plan::Plan;
 use vplan_plan::caveat::{self, Caveat, Effect};
 use vplan_run::record::StepRecord;

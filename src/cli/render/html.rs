@@ -19,12 +19,12 @@ use vplan_base::inert::inert;
 use vplan_base::word::{encode_base64, framed, text_if, visible};
 use vplan_check::Severity;
 use vplan_check::outcome::Status;
-use vplan_check::reading::{Finding, Level};
+use vplan_check::results::{Finding, Level};
 use vplan_plan::audit::matrix::Matrix;
 use vplan_plan::explain::sentence;
 use vplan_plan::explain::text::{command_line, omission, settings};
 use vplan_plan::{Coverage, Plan, Step, caveat};
-use vplan_run::past::{self, Summary};
+use vplan_run::run_summary::{self, Summary};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
 use vplan_run::stop::verifies;
@@ -126,7 +126,7 @@ pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
 
 /// The page's policy: the style and the script of vplan's own, by their hashes, and nothing else.
 fn policy() -> String {
-    let hash = |text: &str| encode_base64(Digest::of(text.as_bytes()).as_bytes());
+    let hash = |text: &str| encode_base64(Digest::hash(text.as_bytes()).as_bytes());
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
         hash(STYLE),
@@ -170,7 +170,7 @@ fn head(report: &Report, plan: &Plan, record: &Record, verdict: &str) -> Markup 
     ];
     // What tells a run from others: short, and whole on demand.
     let digest = report.plan_digest.as_ref().map(ToString::to_string);
-    let run = past::short(&report.run_id);
+    let run = run_summary::short(&report.run_id);
     let digests = [
         ("run", Some(&report.run_id), run),
         ("plan", digest.as_ref(), folded(digest.as_deref())),
@@ -385,7 +385,7 @@ fn facts(record: &StepRecord) -> Markup {
     }));
     let mut facts: Vec<String> = facts.iter().map(|fact| text(fact).0).collect();
     // Only vplan's own words may wrap after underscores.
-    facts.extend(record.failure_code.as_ref().map(|code| match code.known() {
+    facts.extend(record.failure_code.as_ref().map(|code| match code.to_known() {
         Some(_) => text(code).0.replace('_', "_<wbr>"),
         None => text(code).0,
     }));
@@ -522,7 +522,7 @@ mod tests {
     fn the_policy_names_style_and_script_and_nothing_else() {
         // Of `printf alert | openssl dgst -sha256 -binary | base64`.
         assert_eq!(
-            encode_base64(Digest::of(b"alert").as_bytes()),
+            encode_base64(Digest::hash(b"alert").as_bytes()),
             "35BQWN1npAn++BSA6B5HNlcrDttNf7mHxpXNB+Jg7IE="
         );
         let policy = policy();

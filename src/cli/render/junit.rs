@@ -7,7 +7,7 @@ use vplan_base::markup;
 use vplan_base::word::{framed, is_unsafe_to_show, visible};
 use vplan_check::Severity;
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::FailedTest;
+use vplan_check::results::FailedTest;
 use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;

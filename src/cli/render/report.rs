@@ -11,7 +11,7 @@ use vplan_check::agreement::{BY_EXIT_CODE, located, short};
 use vplan_check::confine::{Confined, Confinement, Guarantee};
 use vplan_check::difference::{Difference, DifferenceKind};
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{Level, TestCounts};
+use vplan_check::results::{Level, TestCounts};
 use vplan_plan::explain::text;
 use vplan_plan::{Coverage, Plan, Refusal, Rewrite};
 use vplan_run::feedback::Excerpt;
@@ -31,7 +31,7 @@ const FOUND: usize = 5;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<'a> {
+pub struct ReportStyle<'a> {
     /// In colour.
     pub color: bool,
     /// Columns that a line must not pass, if there are any.
@@ -44,7 +44,7 @@ pub struct Look<'a> {
 
 /// Renders the end of a run for people. `records` is the directory of the run's record, if it has
 /// one.
-pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: Look<'_>) -> String {
+pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: ReportStyle<'_>) -> String {
     let (color, columns) = (look.color, look.columns);
     let mut out = String::new();
     if look.quiet && report.exit_code == 0 {
@@ -230,7 +230,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
     let mut out = format!("\n{mark} {title}\n  {detail}{code}\n");
     out.push_str(&failures_and_findings(step, color));
     let ends = match &step.evidence {
-        Some(evidence) => [&evidence.stdout, &evidence.stderr].map(|t| Excerpt::of(t, 2048)),
+        Some(evidence) => [&evidence.stdout, &evidence.stderr].map(|t| Excerpt::new(t, 2048)),
         None => [&step.stdout_tail, &step.stderr_tail].map(|t| Excerpt {
             head: t.clone(),
             ..Excerpt::default()
@@ -243,7 +243,7 @@ fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Row
         let whole = format!("whole output: {records}/{log}");
         out += &format!("  {}\n", paint(color, Tone::Faint, &whole));
     }
-    let told = report.feedback.as_ref().and_then(|f| f.of(&step.id));
+    let told = report.feedback.as_ref().and_then(|f| f.get(&step.id));
     if let Some(told) = told.filter(|told| !told.suggestion.is_empty()) {
         out.push_str(&marked(color, Tone::Command, "→", &told.suggestion));
     }

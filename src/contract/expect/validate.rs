@@ -48,7 +48,7 @@ impl Checker<'_> {
             let error = Diagnostic::at(TESTS_MISPLACED, message, tests.place, label);
             self.report(error.help("`vplan test` reads files of tests, named `NAME.test.vplan`; a contract's own tests need no `tests`"));
         }
-        let named = self.names.named();
+        let named = self.names.named_checks();
         let ids = self.ids.iter().map(String::as_str);
         let known = KnownNames {
             checks: named.keys().copied().chain(ids).collect(),

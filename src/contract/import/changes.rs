@@ -184,7 +184,7 @@ impl Applying<'_> {
                     && below.contains(&check.inclusion)
             };
             if let Some(check) = checks.find(is_it) {
-                let defaults = Inclusion::of(own, check.inclusion);
+                let defaults = Inclusion::find(own, check.inclusion);
                 self.report_nothing(check, defaults, change);
                 self.change_check(check, change);
                 check.changed.extend(parts);
@@ -200,20 +200,20 @@ impl Applying<'_> {
         let kind = change.verbs.first().map_or(kind, |verb| verb.value.kind());
         let mut found = Vec::new();
         for setting in &change.settings {
-            let name = SettingName::of(&setting.value);
+            let name = SettingName::from_setting(&setting.value);
             // Lists of the defaults and the check are one.
             if matches!(name.row, Row::Tags | Row::ToolPath | Row::Reads) {
                 continue;
             }
             let new = without_place(&self.block.importer.setting(setting).value.value);
-            let old = said(check, defaults, kind, &name).map(without_place);
+            let old = written_setting(check, defaults, kind, &name).map(without_place);
             let old = old.or_else(|| usual(name.row, kind));
             if old.as_ref() == Some(&new) {
                 found.push((setting.place, format!("`{name}` is that already")));
             }
         }
         for name in &change.without {
-            if said(check, defaults, kind, &name.value).is_none() {
+            if written_setting(check, defaults, kind, &name.value).is_none() {
                 found.push((name.place, format!("it has no `{}`", name.value)));
             }
         }
@@ -242,7 +242,7 @@ impl Applying<'_> {
             }
         }
         for setting in &change.settings {
-            remove_setting(check, &SettingName::of(&setting.value));
+            remove_setting(check, &SettingName::from_setting(&setting.value));
             check.settings.push(scope.setting(setting));
         }
         if change.hole.is_some() || !change.verbs.is_empty() {
@@ -272,7 +272,7 @@ fn parts_of(change: &Override) -> Vec<At<Changed>> {
     let verbs = change.verbs.iter();
     let verbs = verbs.map(|verb| At::new(Changed::Verb, verb.place));
     let settings = change.settings.iter().map(|setting| {
-        let name = SettingName::of(&setting.value);
+        let name = SettingName::from_setting(&setting.value);
         At::new(Changed::Setting(name), setting.place)
     });
     let without = change.without.iter();
@@ -284,7 +284,7 @@ fn parts_of(change: &Override) -> Vec<At<Changed>> {
 }
 
 /// What a check and the defaults of its file say of a setting.
-fn said<'d>(
+fn written_setting<'d>(
     check: &'d Check,
     defaults: Option<&'d Inclusion>,
     kind: Kind,
@@ -408,7 +408,7 @@ fn report_needed(draft: &mut Draft, taken: &BTreeMap<String, Place>, sink: &mut 
 
 impl SettingName {
     /// The name of a setting that is written.
-    fn of(setting: &Setting) -> Self {
+    fn from_setting(setting: &Setting) -> Self {
         let variable = match &setting.value {
             Written::Variable(name, _) => Some(name.clone()),
             _ => None,

@@ -145,7 +145,7 @@ pub fn expand(
         source: file.source,
         name: file.name.clone(),
         path: file.path.clone(),
-        digest: file.draft.digest.clone().unwrap_or_else(|| Digest::of(b"")),
+        digest: file.draft.digest.clone().unwrap_or_else(|| Digest::hash(b"")),
     });
     // A file that differs by directory was read once.
     let mut imported: Vec<Imported> = imported.collect();

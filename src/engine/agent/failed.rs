@@ -4,7 +4,7 @@ use crate::continuation::site_identity;
 use crate::{Digest, Engine, Exit, Failure, Oid, Site, Verdict};
 use vplan_base::word::framed;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{About, Change, Recorded, Round, RoundResult, record};
+use vplan_ledger::round::{SubjectRequest, Change, Recorded, Round, RoundResult, record};
 use vplan_ledger::{Contents, Ledger, Terms};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 use vplan_store::records::wall_clock;
@@ -16,7 +16,7 @@ fn gate_at(engine: &Engine<'_>, site: &Site, base: Option<&Oid>) -> (Option<Dige
     let loaded = base.and_then(|_| engine.load(site, &wanted).ok()?.ok());
     let contract = loaded.and_then(|l| l.contract);
     let digest = contract.as_ref().map(|c| c.digest.clone());
-    (digest, Terms::of(contract.as_ref().map(|c| &c.gate)))
+    (digest, Terms::from_gate(contract.as_ref().map(|c| &c.gate)))
 }
 
 /// Begins the subject of a session, if it has not begun.
@@ -72,7 +72,7 @@ pub struct Failed {
 
 impl Failed {
     /// Of a failure before anything ran.
-    pub(super) fn of(failure: &Failure) -> Self {
+    pub(super) fn from_failure(failure: &Failure) -> Self {
         // Resetting a ledger is left to people.
         let is_of_ledger = failure.code.starts_with("vplan::ledger");
         let help = failure.help.as_ref().filter(|_| !is_of_ledger);
@@ -126,7 +126,7 @@ impl Failed {
             _ => Change::Auto,
         };
         let contents = contents.unwrap_or_else(|| Contents {
-            digest: Digest::of(&[]),
+            digest: Digest::hash(&[]),
             files: 0,
         });
         let signature = Digest::of_value(&(self.exit, &self.what, self.verdict.name()));
@@ -139,7 +139,7 @@ impl Failed {
         };
         let ended_at = wall_clock();
         let round = Round {
-            about: About::default(),
+            about: SubjectRequest::default(),
             changed,
             contents,
             ended_at: &ended_at,

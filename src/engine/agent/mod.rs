@@ -1,7 +1,7 @@
 //! Decides whether a coding agent may stop: by a round of its session, in which every end but a
 //! pass is a failed round.
 
-mod elsewhere;
+mod other_work_trees;
 mod failed;
 mod record;
 pub mod settings;

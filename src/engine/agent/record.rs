@@ -99,7 +99,7 @@ pub(super) struct Now {
 }
 
 impl Now {
-    pub(super) fn look(git: Option<&Git>) -> Self {
+    pub(super) fn read(git: Option<&Git>) -> Self {
         let head = git.and_then(|git| git.head().ok().flatten());
         let tree = git.and_then(|git| git.snapshot().ok());
         Self {
@@ -224,7 +224,7 @@ impl StartState {
     ///
     /// # Errors
     /// Errors of git.
-    pub(super) fn of(site: &Site) -> Result<Self, GitError> {
+    pub(super) fn read(site: &Site) -> Result<Self, GitError> {
         let since = since_1970().as_secs();
         let state = match site.usable_git() {
             Some(git) => Self::of_repository(git, since)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use vplan_os::files::read_plain;
 use vplan_repo::load::contract_path;
 use vplan_repo::lockfile::path_for;
-use vplan_repo::since::Since;
+use vplan_repo::unchanged_contract::Since;
 
 /// The settings in the repository in which an agent's hooks may be.
 pub const SETTINGS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
@@ -16,7 +16,7 @@ pub const MOST: u64 = 4 << 20;
 pub(super) fn settings(root: &Path) -> Vec<(String, Option<String>)> {
     let digest = |path: &str| {
         let bytes = read_plain(&root.join(path), MOST).ok()?;
-        Some(Digest::of(&bytes).to_string())
+        Some(Digest::hash(&bytes).to_string())
     };
     SETTINGS.map(|path| (path.to_owned(), digest(path))).into()
 }

@@ -28,8 +28,8 @@ pub fn start(engine: &Engine<'_>, id: &str) -> Result<(), Failure> {
     if !contract {
         return Ok(());
     }
-    let start_state = StartState::of(&site)?;
-    let now = Now::look(git);
+    let start_state = StartState::read(&site)?;
+    let now = Now::read(git);
     // If the ledger cannot be read, no session counts as finished.
     let ledger = LedgerFile::new(engine.state(&site)?).read();
     let ledger = ledger.unwrap_or_default();

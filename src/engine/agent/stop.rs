@@ -1,12 +1,12 @@
 //! A stop of an agent: a round of its session, and the decision. A round that cannot be made counts
 //! as failed.
 
-use super::elsewhere::{Elsewhere, contents, is_left_behind, settle};
+use super::other_work_trees::{Elsewhere, contents, is_left_behind, settle};
 use super::failed::{Failed, begin};
 use super::record::{Now, Record, Stopping, read, records_anywhere, write};
 use super::settings::changed;
 use super::start::{has_contract, is_done};
-use crate::regrown::only_grew;
+use crate::replanning::only_grew;
 use crate::round::NOT_RECORDED;
 use crate::{Engine, Exit, Failure, GitError, History, Oid, Report, Site, Verdict, visible};
 use std::io;
@@ -221,7 +221,7 @@ impl<'a> Stop<'a> {
         self.entry.as_ref().is_none_or(is_over)
             && !self.was_blocked
             && !record.inherited
-            && Now::look(self.site.usable_git()).is_start_of(record)
+            && Now::read(self.site.usable_git()).is_start_of(record)
     }
 
     /// Makes a round, and returns the next step.
@@ -233,7 +233,7 @@ impl<'a> Stop<'a> {
             return Ok(Stopped::Untouched);
         }
         let ending = match self.unknown.take() {
-            Some(failure) => Err(Failed::of(&failure)),
+            Some(failure) => Err(Failed::from_failure(&failure)),
             // A round for work that already passed would reset the retries.
             None if !self.elsewhere.left.is_empty() && !self.has_unsettled() => {
                 Err(Failed::elsewhere(&self.elsewhere.left))
@@ -305,7 +305,7 @@ impl<'a> Stop<'a> {
     fn rounds(&self, limit: Duration, run: &Run<'_>) -> Ending {
         // A session without a record begins at the base of its change, which the run determines
         // itself.
-        let failed = |failure: Failure| Failed::of(&failure);
+        let failed = |failure: Failure| Failed::from_failure(&failure);
         if self.record.is_some() {
             let base = self.base.as_ref();
             begin(self.engine, &self.site, &self.name, base).map_err(failed)?;
@@ -325,7 +325,7 @@ impl<'a> Stop<'a> {
     fn round(&self, ended: io::Result<ProgramOutput>) -> Ending {
         let ended = ended.map_err(|error| {
             let message = format!("vplan cannot be started: {error}");
-            Failed::of(&Failure::setup("vplan::hook::start", message))
+            Failed::from_failure(&Failure::setup("vplan::hook::start", message))
         })?;
         let is_whole = |report: &Report| {
             report.subject.as_ref() == Some(&self.name)
@@ -480,15 +480,15 @@ fn lost(engine: &Engine<'_>, here: Option<&Site>, id: &str) -> Option<(Site, Fai
         let elsewhere = records_anywhere(engine, id).into_iter();
         let mut gone = elsewhere.filter_map(|(_, record)| {
             let root = PathBuf::from(record.start.as_ref()?.root.as_ref()?);
-            why_gone(&root, &record).map(|why| of(root, why))
+            why_gone(&root, &record).map(|why| unverified(root, why))
         });
         return gone.next();
     };
     let start = record.start.as_ref()?;
-    (!start.is_at(&root)).then(|| of(root.clone(), replaced(&root)))
+    (!start.is_at(&root)).then(|| unverified(root.clone(), replaced(&root)))
 }
 
-fn of(root: PathBuf, why: Failure) -> (Site, Failure) {
+fn unverified(root: PathBuf, why: Failure) -> (Site, Failure) {
     let git = Err(GitError::NotARepository(root.clone()));
     let home = root.clone();
     (Site { root, home, git }, why)

@@ -115,7 +115,7 @@ pub(crate) fn mend(
         root,
         record: std::path::absolute(&verified.record).unwrap_or_else(|_| verified.record.clone()),
     };
-    let before = runs.look()?;
+    let before = runs.take_snapshot()?;
     let mut last = before.clone();
     let mut mended = Vec::new();
     let mut interrupted = None;
@@ -140,7 +140,7 @@ pub(crate) fn mend(
 
 /// The tree and git's own files.
 #[derive(Clone)]
-struct Look {
+struct FixSnapshot {
     tree: Snapshot,
     own: OwnFiles,
 }
@@ -157,12 +157,12 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    fn look(&self) -> Result<Look, Failure> {
+    fn take_snapshot(&self) -> Result<FixSnapshot, Failure> {
         let unknown = |e: GitError| {
             let message = format!("what a fix changes cannot be known: {e}");
             Failure::setup("vplan::fix::tree", message)
         };
-        Ok(Look {
+        Ok(FixSnapshot {
             tree: self.git.snapshot().map_err(unknown)?,
             own: self.git.own_files().map_err(unknown)?,
         })
@@ -172,8 +172,8 @@ impl Runs<'_> {
     fn run(
         &self,
         steps: &[Step],
-        before: &Look,
-    ) -> Result<(Option<Interrupt>, Look, FixRecord), Failure> {
+        before: &FixSnapshot,
+    ) -> Result<(Option<Interrupt>, FixSnapshot, FixRecord), Failure> {
         let step = steps.first();
         let (id, command) = step.map_or(("", ""), |s| (s.check(), s.command.as_str()));
         let FixRun {
@@ -190,7 +190,7 @@ impl Runs<'_> {
         if let (Some(signal), Some(last)) = (interrupted, ends.iter_mut().flatten().last()) {
             last.how = FixerEnd::Interrupted(signal);
         }
-        let now = self.look()?;
+        let now = self.take_snapshot()?;
         let differing = before.tree.differences(&now.tree);
         // The caches of a tool are there since the check ran.
         let tracked: BTreeSet<RepoPath> = match self.git.tracked() {
@@ -200,7 +200,7 @@ impl Runs<'_> {
         let untracked = differing.iter().filter(|path| !tracked.contains(*path));
         let untracked: Vec<RepoPath> = untracked.cloned().collect();
         let hidden = self.git.left_or_hidden(&untracked);
-        let mut record = FixRecord::of(id, command, ends, &self.record);
+        let mut record = FixRecord::new(id, command, ends, &self.record);
         record.changed = differing;
         record.changed.retain(|path| !hidden.contains_key(path));
         let outside = record.changed.iter();
@@ -213,8 +213,8 @@ impl Runs<'_> {
 
     /// Whether the fix of a check may write this file: not a link, and not a file that controls the
     /// verification.
-    fn may(&self, step: Option<&Step>, path: &RepoPath, looks: [&Look; 2]) -> bool {
-        let is_file = |look: &&Look| {
+    fn may(&self, step: Option<&Step>, path: &RepoPath, looks: [&FixSnapshot; 2]) -> bool {
+        let is_file = |look: &&FixSnapshot| {
             let file = look.tree.file(path);
             file.is_none_or(|(mode, _)| FILES.contains(&mode))
         };
@@ -278,7 +278,7 @@ pub(crate) struct HowEnded {
 }
 
 impl HowEnded {
-    pub fn of(how: FixerEnd) -> Self {
+    pub fn from_fixer_end(how: FixerEnd) -> Self {
         let mut ended = Self {
             outcome: "lost",
             exit_code: None,
@@ -309,7 +309,7 @@ impl HowEnded {
 
 impl FixRecord {
     /// Makes it of how its steps ended: of several, the last one that did not end well counts.
-    pub(super) fn of(check: &str, command: &str, steps: Vec<Option<Fixed>>, record: &Path) -> Self {
+    pub(super) fn new(check: &str, command: &str, steps: Vec<Option<Fixed>>, record: &Path) -> Self {
         let mut all = Self {
             check: check.to_owned(),
             command: command.to_owned(),
@@ -324,7 +324,7 @@ impl FixRecord {
             all.logs.extend(log.map(|path| visible_path(&path)));
             let is_well = fixed.how == FixerEnd::Exited(0);
             if is_first || !is_well {
-                let ended = HowEnded::of(fixed.how);
+                let ended = HowEnded::from_fixer_end(fixed.how);
                 all.outcome = ended.outcome;
                 all.exit_code = ended.exit_code;
                 all.reason = ended.reason;

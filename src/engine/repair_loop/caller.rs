@@ -230,9 +230,9 @@ pub struct Review {
 }
 
 impl TurnRecord {
-    pub(super) fn of(fixed: Fixed, no_change: bool, feedback: &Path, record: &Path) -> Self {
+    pub(super) fn new(fixed: Fixed, no_change: bool, feedback: &Path, record: &Path) -> Self {
         let place = |path: PathBuf| visible(path.as_os_str().as_encoded_bytes());
-        let ended = HowEnded::of(fixed.how);
+        let ended = HowEnded::from_fixer_end(fixed.how);
         Self {
             duration_ms: fixed.duration_ms,
             exit_code: ended.exit_code,

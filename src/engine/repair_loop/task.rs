@@ -2,7 +2,7 @@
 
 use super::caller::{LoopCaller, LoopOutcome, LoopProgress, LoopRequest, RoundRecord, Stop};
 use super::watch::{CHANGED, GONE, MOVED, Watch};
-use crate::regrown::only_grew;
+use crate::replanning::only_grew;
 use crate::round::{Keeper, NOT_RECORDED};
 use crate::verify::{Caller, Progress, Verified, round};
 use crate::{
@@ -118,7 +118,7 @@ impl Task<'_, '_> {
             if is_first && asked.fixer.is_none() {
                 can_be_mended(session)?;
             }
-            watch.look(engine, session)
+            watch.check(engine, session)
         };
         let verified = round(engine, verify, of_round, Some(memory), &mut look)?;
         (caller.see)(LoopProgress::Verified(&verified));
@@ -198,7 +198,7 @@ impl Task<'_, '_> {
             let message = failure.message;
             let caveat = Caveat::new(Code::ChangeGone, Effect::Incomplete, message.clone());
             let report = &mut last.report;
-            report.caveats.push(caveat.about(self.watch.undone.clone()));
+            report.caveats.push(caveat.with_files(self.watch.undone.clone()));
             report.verdict = Verdict::Failed;
             report.exit_code = Exit::Failed.code();
             report.verdict_code = report.verdict_code.map(|_| Exit::Failed.code());

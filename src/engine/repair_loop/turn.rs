@@ -166,11 +166,11 @@ impl Task<'_, '_> {
 
     /// Whether a run now would verify the same as the one that passed.
     fn is_same(&mut self, verified: &Verified) -> Result<bool, Failure> {
-        let since = Subject::of(self.engine, self.verify.subject.as_deref())?
+        let since = Subject::open(self.engine, self.verify.subject.as_deref())?
             .as_ref()
             .and_then(Subject::since);
         let session = self.engine.open_since(&self.verify.plan, since)?;
-        self.watch.look(self.engine, &session)?;
+        self.watch.check(self.engine, &session)?;
         Ok(!self.watch.changed && session.request.changed == verified.session.request.changed)
     }
 
@@ -253,7 +253,7 @@ impl Task<'_, '_> {
         // Files that can no longer be listed count as changed; the next verification reports the
         // reason.
         let no_change = self.contents(verified).is_ok_and(|after| after == before);
-        let record = TurnRecord::of(fixed, no_change, &path, &record);
+        let record = TurnRecord::new(fixed, no_change, &path, &record);
         (self.caller.see)(LoopProgress::Turn(turn, &record));
         Ok((record, outside))
     }

@@ -33,8 +33,8 @@ struct Pin {
 }
 
 impl Pin {
-    fn of(engine: &Engine<'_>, session: &Session) -> Self {
-        let judge = Judge::of(session, engine);
+    fn new(engine: &Engine<'_>, session: &Session) -> Self {
+        let judge = Judge::find(session, engine);
         let known = counting(session, engine, judge.commit.as_ref());
         let contract = session.contract();
         let imports = contract.into_iter().flat_map(|c| &c.imports);
@@ -43,7 +43,7 @@ impl Pin {
         let path = lockfile::path_for(&session.contract_path);
         let lock = lockfile::read(&session.site, &path, revision);
         let lock = lock
-            .map(|l| l.text.map(|text| Digest::of(text.as_bytes())))
+            .map(|l| l.text.map(|text| Digest::hash(text.as_bytes())))
             .map_err(|e| e.to_string());
         Self {
             contract: contract.map(|c| c.digest.clone()),
@@ -91,12 +91,12 @@ impl Watch {
     /// # Errors
     /// Another contract or another HEAD (exit 22), a change that is gone (exit 40), or one that can
     /// no longer be determined (exit 2).
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         engine: &Engine<'_>,
         session: &Session,
     ) -> Result<Vec<Caveat>, Failure> {
-        let now = Pin::of(engine, session);
+        let now = Pin::new(engine, session);
         match &self.pin {
             Some(before) if *before != now && !is_allowed(self.allowed.as_ref(), session) => {
                 let message =
@@ -111,10 +111,10 @@ impl Watch {
         self.pin = Some(now);
         self.same_head(session)?;
         let Some(work) = &self.work else {
-            self.work = Some(Work::of(engine, session)?);
+            self.work = Some(Work::read(engine, session)?);
             return Ok(Vec::new());
         };
-        let (files, caveats) = work.look(session)?;
+        let (files, caveats) = work.compare(session)?;
         self.undone = files;
         match caveats.iter().find(|c| c.code == Code::ChangeGone) {
             Some(gone) => Err(Failure::new(Exit::Failed, GONE, gone.message.clone())
@@ -169,7 +169,7 @@ struct Work {
 }
 
 impl Work {
-    fn of(engine: &Engine<'_>, session: &Session) -> Result<Self, Failure> {
+    fn read(engine: &Engine<'_>, session: &Session) -> Result<Self, Failure> {
         let by_default = || engine.by_default(&session.site, session.loaded.as_ref());
         let own_base = match reads_from_git(session) {
             true => None,
@@ -195,7 +195,7 @@ impl Work {
     }
 
     /// Returns the files that are restored to the base, and the caveats.
-    fn look(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
+    fn compare(&self, session: &Session) -> Result<(Vec<RepoPath>, Vec<Caveat>), Failure> {
         let changes = changes(self.own_base.as_ref(), session)?;
         let mut caveats = self.caveats.clone();
         for caveat in caveats.iter_mut().filter(|_| !changes.is_empty()) {
@@ -218,7 +218,7 @@ impl Work {
             let message = "files that the first round changed are as at the base again";
             (Code::Undone, Effect::Note, message)
         };
-        caveats.push(Caveat::new(code, effect, message).about(found.files.clone()));
+        caveats.push(Caveat::new(code, effect, message).with_files(found.files.clone()));
         Ok((found.files, caveats))
     }
 }

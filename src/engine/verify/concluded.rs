@@ -12,17 +12,17 @@ use vplan_run::record::StepRecord;
 use vplan_run::report::{Circumstances, TREE_CHANGED, report};
 use vplan_run::state::Ending;
 use vplan_run::unshown::tests_not_shown;
-use vplan_runner::away::Away;
+use vplan_runner::remote::RemoteExecution;
 use vplan_runner::executor::Driver;
-use vplan_runner::looks::Looks;
+use vplan_runner::snapshots::RunSnapshots;
 use vplan_runner::tree::{self, TreeChanges, blame};
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 
 /// Ends a run. `recall`, `looks`, `away`: the tools of its steps; `driver`: the receiver of
 /// signals.
 pub(super) fn concluded(
     executed: Executed,
-    (recall, looks, away): (Option<Recall<'_>>, Option<&Looks>, Option<&Away<'_>>),
+    (recall, looks, away): (Option<RunCache<'_>>, Option<&RunSnapshots>, Option<&RemoteExecution<'_>>),
     mut driver: Option<Driver>,
     world: &RoundWorld<'_>,
     mut circumstances: Circumstances,
@@ -53,12 +53,12 @@ pub(super) fn concluded(
             records: &records,
             whole: circumstances.shard.as_ref().map(|shard| &*shard.plan),
         },
-        plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(Recall::is_later),
+        plan.steps.iter().any(looks_itself) || recall.as_ref().is_some_and(RunCache::is_later),
     );
     let first: (&Plan, _) = (plans.first().unwrap_or(&plan), world);
     let kept = recall.as_ref();
     let note = apply_tree_changes(found, &mut records, &mut circumstances, kept, first);
-    let now = looks.and_then(Looks::newest);
+    let now = looks.and_then(RunSnapshots::newest);
     let is_interrupted = ending.cancelled.is_some();
     let mut is_over = || is_interrupted || driver.as_mut().is_some_and(Driver::is_asked_to_end);
     let notes = recall.map(|recall| recall.finish(now.as_deref(), &mut records, &mut is_over));
@@ -72,7 +72,7 @@ pub(super) fn concluded(
             .chain(tests_not_shown(&plan, &records))
             .chain(observed.caveats),
     );
-    let away = away.into_iter().flat_map(Away::notes);
+    let away = away.into_iter().flat_map(RemoteExecution::notes);
     let away = fallen_back.into_iter().chain(away);
     circumstances.notes.extend(away);
     let mut report = report(&plan, records, &ending, circumstances);
@@ -93,7 +93,7 @@ fn apply_tree_changes(
     found: TreeChanges,
     records: &mut [StepRecord],
     circumstances: &mut Circumstances,
-    recall: Option<&Recall<'_>>,
+    recall: Option<&RunCache<'_>>,
     (first, world): (&Plan, &RoundWorld<'_>),
 ) -> Option<Note> {
     let TreeChanges {

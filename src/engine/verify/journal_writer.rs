@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use vplan_base::canon::to_canonical;
 use vplan_check::environment::EnvironmentUse;
 use vplan_os::process::program::{Program, message_of};
-use vplan_run::ended::EndedRun;
+use vplan_run::recorded_answer::EndedRun;
 use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use vplan_run::report::Decision;
 use vplan_run::stop;
@@ -229,7 +229,7 @@ impl<'e> JournalWriter<'e> {
             // read the report: the end among the events is enough.
             self.record.write_later(REPORT, text.as_bytes())?;
         }
-        self.report = Some(Digest::of(text.as_bytes()));
+        self.report = Some(Digest::hash(text.as_bytes()));
         Ok(())
     }
 

@@ -12,9 +12,9 @@ use crate::{
 };
 pub use rounds::Progress;
 
-use super::away::{away, transport};
+use super::remote::{open, transport};
 use super::judge::Program;
-use super::regrown::Again;
+use super::replanning::ReplannedRound;
 use super::request::MAX_OUTPUT;
 use super::round::Keeper;
 use super::sandbox::sandbox;
@@ -22,7 +22,7 @@ use super::sharing::shared_cache;
 use crate::staged::{Linked, complete};
 use concluded::concluded;
 use journal_writer::JournalWriter;
-use planned::{Look, planned};
+use planned::{Examine, planned};
 use rounds::Executed;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -46,9 +46,9 @@ use vplan_runner::judge::Judge;
 use vplan_runner::reports::Aside;
 use vplan_runner::sandbox::Sandbox;
 use vplan_runner::tree::Beginning;
-use vplan_store::earlier::Earlier;
+use vplan_store::last_passes::Earlier;
 use vplan_store::records::{RecordError, RunRecord};
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 use vplan_store::reuse::other_runs::RunMark;
 use vplan_store::reuse::results::{Results, unavailable};
 use world::RoundWorld;
@@ -103,7 +103,7 @@ pub(super) fn round(
     asked: &VerifyRequest,
     mut caller: Caller<'_>,
     memory: Option<&RefCell<Ledger>>,
-    look: Look<'_>,
+    look: Examine<'_>,
 ) -> Result<Verified, Failure> {
     complete(engine, &engine.locate()?)?;
     let mut planned = planned(engine, asked, memory.is_some(), look)?;
@@ -118,10 +118,10 @@ pub(super) fn round(
     let transport = transport(session, asked.remote.as_ref())?;
     // Must precede the snapshot, which takes the comparison's data of the index.
     let tracked = session.git().and_then(|git| git.tracked_record());
-    let beginning = Beginning::look(session.git());
+    let beginning = Beginning::start(session.git());
     let requirements = planned.requirements.take();
     let keeper = Keeper::open(engine, asked, memory, session, plan, requirements)?;
-    let retries = Terms::of(session.contract().map(|c| &c.gate)).retries;
+    let retries = Terms::from_gate(session.contract().map(|c| &c.gate)).retries;
     let single = (asked.attempt.unwrap_or(1), retries);
     let (attempt, retries) = keeper.as_ref().map_or(single, Keeper::attempt);
     let root = Root::open(&session.site.root).map_err(|e| broken(&e))?;
@@ -156,16 +156,16 @@ pub(super) fn round(
     let (recall, notes) = recall(engine, asked, session, plan, of, record.id(), confirms);
     circumstances.notes.extend(notes);
     let mut world = RoundWorld {
-        round: Again {
+        round: ReplannedRound {
             engine,
             requested: asked,
             since: planned.since,
             session,
         },
         tree: engine.tree(&session.site, session.contract(), &asked.own_files),
-        linked: Linked::look(&session.site, folders),
+        linked: Linked::record(&session.site, folders),
         keeper,
-        earlier: earlier(engine, session),
+        earlier: open_earlier(engine, session),
         known: planned.baseline.known,
     };
     let mark = mark(engine, session, record.id());
@@ -187,8 +187,8 @@ pub(super) fn round(
     let vault = engine.vault(&session.site);
     let remote = asked.remote.as_ref();
     let sent = transport.as_ref();
-    let away = away((engine, session), &root, &environment, sent, remote)?;
-    let looks = beginning.seen(world.tree.own_paths());
+    let away = open((engine, session), &root, &environment, sent, remote)?;
+    let looks = beginning.wait(world.tree.own_paths());
     let logs = record.logs().try_clone_to_owned();
     let logs = logs.map_err(|error| unwritten(&error))?;
     let aside = logs.try_clone().ok();
@@ -291,7 +291,7 @@ impl Verified {
 }
 
 /// Opens the passes of earlier runs for comparison. Without a place to store them, there are none.
-fn earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
+fn open_earlier<'s>(engine: &Engine<'_>, session: &'s Session) -> Option<Earlier<'s>> {
     let git = session.git()?;
     let kept = engine.state(&session.site).ok()?;
     let (base, contract) = (session.gathered.base.as_ref(), session.contract());
@@ -309,7 +309,7 @@ fn recall<'a>(
     of: (&'a Root, &'a Environment),
     run_id: &str,
     counts: bool,
-) -> (Option<Recall<'a>>, Vec<Note>) {
+) -> (Option<RunCache<'a>>, Vec<Note>) {
     // Passes with links would be those of other files than the same inputs are in the repository.
     if session.site.is_checkout() || !plan.steps.iter().any(|step| eligible(step).is_ok()) {
         return (None, Vec::new());
@@ -321,7 +321,7 @@ fn recall<'a>(
     let state = engine.state(&session.site).map_err(|f| f.message);
     let opened = state.and_then(|state| {
         let results = Results::open(&state).map_err(|e| unavailable(&e))?;
-        let recall = Recall::new(of.0, session.git().cloned(), of.1, results, how, run_id);
+        let recall = RunCache::new(of.0, session.git().cloned(), of.1, results, how, run_id);
         recall.map_err(|e| unavailable(&e))
     });
     match opened {

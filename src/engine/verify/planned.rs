@@ -4,7 +4,7 @@ use crate::base_contract::{attach, of_run};
 use crate::baseline::{self, Counting};
 use crate::judge_commit::Judge;
 use crate::part::part_of_named;
-use crate::propose::Asking;
+use crate::propose::ProposerUse;
 use crate::staged::agree;
 use crate::subject::{RoundRequirements, Subject};
 use crate::{Caveat, Code, Engine, Failure, Oid, Plan, Session, VerifyRequest, saved};
@@ -12,7 +12,7 @@ use vplan_plan::shard::share;
 use vplan_run::report::{SavedPlan, ShardRecord};
 
 /// Examines the session before anything runs, and returns the caveats.
-pub type Look<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
+pub type Examine<'l> = &'l mut dyn FnMut(&Session) -> Result<Vec<Caveat>, Failure>;
 
 /// The plan of a round, with its session.
 pub(super) struct Planned {
@@ -41,9 +41,9 @@ pub(super) fn planned(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
     is_loop: bool,
-    look: Look<'_>,
+    look: Examine<'_>,
 ) -> Result<Planned, Failure> {
-    let subject = Subject::of(engine, requested.subject.as_deref())?;
+    let subject = Subject::open(engine, requested.subject.as_deref())?;
     let (session, mut whole, saved_plan) = made(engine, requested, subject.as_ref())?;
     let mut said = look(&session)?;
     said.extend(agree(&session, &whole)?);
@@ -70,7 +70,7 @@ pub(super) fn planned(
     whole.caveats.extend(said);
     let judge = match &held {
         Some(held) => held.judge.clone(),
-        None => Judge::of(&session, engine),
+        None => Judge::find(&session, engine),
     };
     let found = of_run(&session, engine, requested, is_loop, &judge, held.as_ref())?;
     attach(&mut whole, found);
@@ -112,8 +112,8 @@ fn made(
     }
     let mut session = engine.open_since(&requested.plan, subject.and_then(Subject::since))?;
     let asking = match engine.locked {
-        true => Asking::Recorded,
-        false => Asking::Now,
+        true => ProposerUse::Recorded,
+        false => ProposerUse::Now,
     };
     let (plan, _) = session.plan(&requested.plan, asking)?;
     Ok((session, plan, None))

@@ -17,20 +17,20 @@ use vplan_os::parallel::processors;
 use vplan_os::process::program::Program;
 use vplan_plan::{Refusal, Rewrite, StepIndex};
 use vplan_recover::{self as recover, Failure, Recovery};
-use vplan_run::carry::{CarryOver, carry_over};
-use vplan_run::elsewhere::Elsewhere;
+use vplan_run::carry_over::{CarryOver, carry_over};
+use vplan_run::remote::Elsewhere;
 use vplan_run::event::{Action, Event};
 use vplan_run::journal::JournalEntry;
 use vplan_run::record::{Place, ProgramRecord, StepRecord};
 use vplan_run::report::refused;
 use vplan_run::state::{Beginning, Ending, RunState, SideBySide};
-use vplan_runner::away::Away;
+use vplan_runner::remote::RemoteExecution;
 use vplan_runner::background::IoResult;
 use vplan_runner::context::Context;
 use vplan_runner::executor::{DriveError, Executor, Message, Running};
-use vplan_runner::looks::Looks;
+use vplan_runner::snapshots::RunSnapshots;
 use vplan_runner::step::Finished;
-use vplan_store::reuse::Recall;
+use vplan_store::reuse::RunCache;
 
 /// An event of a verification, for an observer.
 pub enum Progress<'a> {
@@ -119,7 +119,7 @@ pub(super) fn execute(
             judge: context.judge.is_some(),
             beside: (plan.policy.jobs == Jobs::Auto).then(|| SideBySide {
                 processors: processors(),
-                beside: world.beside(&plan),
+                beside: world.parallel_pairs(&plan),
             }),
             elsewhere: context.away.map(|away| rounds.seat(away, &plan)),
         };
@@ -270,11 +270,11 @@ struct LastTry {
 
 impl Rounds {
     /// Decides which steps of a plan are executed elsewhere.
-    fn seat(&mut self, away: &Away<'_>, plan: &Plan) -> Elsewhere {
+    fn seat(&mut self, away: &RemoteExecution<'_>, plan: &Plan) -> Elsewhere {
         let seats = away.seats(plan);
         let here = plan.steps.iter().zip(&seats);
         let here = here.filter_map(|(step, why)| Some((step, why.as_ref()?)));
-        let here = here.map(|(step, why)| (step.id.clone(), Place::here(why.to_string())));
+        let here = here.map(|(step, why)| (step.id.clone(), Place::local(why.to_string())));
         self.places.extend(here);
         let down = away.down();
         if let Some(place) = &down {
@@ -343,8 +343,8 @@ struct Table<'t, 'e, 'r> {
     state: &'t mut RunState,
     book: &'t mut JournalWriter<'e>,
     rounds: &'t mut Rounds,
-    recall: Option<&'t Recall<'r>>,
-    looks: Option<&'t Looks>,
+    recall: Option<&'t RunCache<'r>>,
+    looks: Option<&'t RunSnapshots>,
     see: See<'t>,
 }
 

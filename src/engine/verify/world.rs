@@ -2,8 +2,8 @@
 //! the ledger.
 
 use crate::continuation::request_lost;
-use crate::outlook::beside;
-use crate::regrown::Again;
+use crate::forecast::parallel_pairs;
+use crate::replanning::ReplannedRound;
 use crate::round::Keeper;
 use crate::staged::Linked;
 use crate::{Caveat, Facts, Plan, Report};
@@ -11,16 +11,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use vplan_check::baseline::KnownFindings;
 use vplan_plan::audit::findings::ObservedFindings;
-use vplan_plan::beside::Beside;
+use vplan_plan::parallel::ParallelPairs;
 use vplan_plan::facts::Question;
 use vplan_repo::contents::Tree;
 use vplan_run::record::StepRecord;
-use vplan_store::earlier::Earlier;
+use vplan_store::last_passes::Earlier;
 
 /// The world of a round.
 pub(super) struct RoundWorld<'k> {
     /// The round, which may have to make its plan again.
-    pub round: Again<'k>,
+    pub round: ReplannedRound<'k>,
     /// The definition of a change.
     pub tree: Tree<'k>,
     /// The linked folders, as they were before the run.
@@ -40,14 +40,14 @@ impl RoundWorld<'_> {
     }
 
     /// Decides which steps of a plan may run in parallel, for `jobs auto`.
-    pub fn beside(&self, plan: &Plan) -> Beside {
+    pub fn parallel_pairs(&self, plan: &Plan) -> ParallelPairs {
         let records = self.round.requested.records.as_deref();
-        beside(self.round.session, records, plan)
+        parallel_pairs(self.round.session, records, plan)
     }
 
     /// Compares the contract with the observed effects of the steps of this run. `run`: its name.
     pub fn findings(&self, run: &str) -> ObservedFindings {
-        let Again {
+        let ReplannedRound {
             engine,
             requested,
             session,

@@ -71,7 +71,7 @@ pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verif
         if let Value::Text(text) = &item.value {
             let why = "it is a sentence, and says of no command or file what it must be";
             let hand = format!("a check with `judge \"{}\"`", visible(text));
-            builder.lose(Lost::gone(format!("`{what}`"), item.place, why).by_hand(hand));
+            builder.lose(Lost::omitted(format!("`{what}`"), item.place, why).by_hand(hand));
             continue;
         }
         let entries = builder.map(what, item);
@@ -144,7 +144,7 @@ impl<'n> Criterion<'n> {
             let path = format!("{what}[].{}", key.name);
             match (key.name.as_str(), kind) {
                 ("type" | "kind", _) => {}
-                ("name" | "id", _) => read.called = builder.named(&path, node).map(|n| n.value),
+                ("name" | "id", _) => read.called = builder.read_string(&path, node).map(|n| n.value),
                 (paths, Kind::File) if PATHS.contains(&paths) => {
                     read.paths.extend(texts(builder, &path, node));
                 }
@@ -196,7 +196,7 @@ impl<'n> Criterion<'n> {
                 ("files" | "paths" | "path" | "file" | "pattern", _) => {
                     let why = "the command says which files it looks at";
                     let hand = "a block `whenChangedAny \"GLOB\" {` around the check, or the files in its command";
-                    builder.lose(Lost::gone(format!("`{path}`"), key.place, why).by_hand(hand));
+                    builder.lose(Lost::omitted(format!("`{path}`"), key.place, why).by_hand(hand));
                 }
                 _ => builder.unknown(&format!("{what}[]."), key, CRITERION),
             }
@@ -233,7 +233,7 @@ impl<'n> Criterion<'n> {
                 if self.question.is_empty() {
                     let why = "it asks nothing";
                     let hand = "a check with `judge \"QUESTION\"`";
-                    return builder.lose(Lost::gone(what, item.place, why).by_hand(hand));
+                    return builder.lose(Lost::omitted(what, item.place, why).by_hand(hand));
                 }
                 verifier.complete(self.kind, &mut self.settings, 30_000);
                 builder.unanswered(&what, item.place, !self.context.is_empty());
@@ -259,7 +259,7 @@ impl<'n> Criterion<'n> {
                             "a check with `{} COMMAND`; `vplan init` proposes one",
                             kind.verb()
                         );
-                        Lost::gone(what, item.place, why).by_hand(hand)
+                        Lost::omitted(what, item.place, why).by_hand(hand)
                     };
                     let own = self.settings.iter().filter(|s| s.row != Row::Timeout);
                     for setting in own {
@@ -267,7 +267,7 @@ impl<'n> Criterion<'n> {
                             format!("`{}` of a criterion `{}`", setting.keyword(), self.name);
                         let why = "it belongs to no command of its own";
                         let hand = format!("`{}` in the check", setting.keyword());
-                        builder.lose(Lost::gone(what, item.place, why).by_hand(hand));
+                        builder.lose(Lost::omitted(what, item.place, why).by_hand(hand));
                     }
                     return builder.lose(lost);
                 };
@@ -287,7 +287,7 @@ impl<'n> Criterion<'n> {
     fn files(self, builder: &mut Builder<'_>, item: &Node, what: &str) {
         if self.paths.is_empty() {
             return builder.lose(
-                Lost::gone(what, item.place, "it names no file")
+                Lost::omitted(what, item.place, "it names no file")
                     .by_hand("a check with `file \"PATH\" {`"),
             );
         }
@@ -300,7 +300,7 @@ impl<'n> Criterion<'n> {
                 let what = format!("`{}` of {what}", path.value);
                 let why = "a `file` check is about one path, not about those of a glob";
                 let hand = "a check for each file, or a script";
-                builder.lose(Lost::gone(what, path.place, why).by_hand(hand));
+                builder.lose(Lost::omitted(what, path.place, why).by_hand(hand));
                 continue;
             }
             let mut assertions = self.assertions.clone();

@@ -30,7 +30,7 @@ struct Step<'n> {
 
 impl Step<'_> {
     /// Returns its name, for a message.
-    fn shown(&self) -> String {
+    fn label(&self) -> String {
         visible(&self.name.value)
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
     for step in read {
         let (folded, place) = (step.name.value.to_lowercase(), step.name.place);
         if known.contains_key(&folded) {
-            let message = format!("two steps are called `{}`", step.shown());
+            let message = format!("two steps are called `{}`", step.label());
             let label = "names count without their case";
             builder.fault(DUPLICATE_STEP, place, message, label, None);
             continue;
@@ -108,12 +108,12 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
         let what = format!("verifier.steps[].{}", key.name);
         let mut assert = |a: Assertion| assertions.push(At::new(a, node.place));
         match key.name.as_str() {
-            "name" => name = builder.named(&what, node),
+            "name" => name = builder.read_string(&what, node),
             "kind" => kind = Some(read_kind(builder, node)?),
             "enabled" => enabled = builder.boolean(&what, node).unwrap_or(true),
             "depends_on" => {
                 let names = builder.list(&what, node).iter();
-                depends_on.extend(names.filter_map(|n| builder.named(&what, n)));
+                depends_on.extend(names.filter_map(|n| builder.read_string(&what, n)));
             }
             "timeout" | "retry" | "continue_on_error" | "env" => {
                 builder.shared(&what, key, node, &mut settings)
@@ -196,7 +196,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
         _ => "run",
     };
     let Some(node) = step.node.get(wanted) else {
-        let message = format!("the step `{}` has no `{wanted}`", step.shown());
+        let message = format!("the step `{}` has no `{wanted}`", step.label());
         builder.bad_value(place, message, "of this kind");
         return Vec::new();
     };
@@ -222,7 +222,7 @@ fn make(builder: &mut Builder<'_>, step: &Step<'_>) -> Vec<String> {
             Verb::File { path, assertions }
         }
         Kind::Judge => {
-            builder.unanswered(&format!("step `{}`", step.shown()), place, false);
+            builder.unanswered(&format!("step `{}`", step.label()), place, false);
             Verb::Judge(text.to_owned())
         }
         kind => {

@@ -158,7 +158,7 @@ impl Verifier {
                         "llm_review" => "a check with `judge \"QUESTION\"`",
                         _ => "a check with `file \"PATH\" {`",
                     };
-                    builder.lose(Lost::gone(what, node.place, why).by_hand(hand));
+                    builder.lose(Lost::omitted(what, node.place, why).by_hand(hand));
                 }
                 _ => {}
             }
@@ -213,7 +213,7 @@ impl Verifier {
             } else {
                 let why = format!("the file has no command for a check of the kind `{verb}`");
                 let hand = format!("a check with `{verb}`, and the limit in it");
-                Lost::gone(what, *place, why).by_hand(hand)
+                Lost::omitted(what, *place, why).by_hand(hand)
             };
             builder.lose(lost);
         }
@@ -286,7 +286,7 @@ impl Builder<'_> {
             "platforms" => {
                 let why = "a contract means the same on every machine";
                 let hand = "a script that looks at the system";
-                self.lose(Lost::gone(format!("`{what}`"), key.place, why).by_hand(hand));
+                self.lose(Lost::omitted(format!("`{what}`"), key.place, why).by_hand(hand));
             }
             _ => {}
         }
@@ -321,7 +321,7 @@ impl Builder<'_> {
             let why = "the value would have to be put together from other variables";
             let hand =
                 "`pass-env` for a variable that is there, `env NAME=VALUE` for a fixed value";
-            self.lose(Lost::gone(format!("`{what}`"), value.place, why).by_hand(hand));
+            self.lose(Lost::omitted(format!("`{what}`"), value.place, why).by_hand(hand));
         } else {
             let variable = Written::Variable(name.name.clone(), Word::from(text));
             settings.push(Setting::new(Row::Env, variable));

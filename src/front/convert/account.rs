@@ -51,23 +51,23 @@ pub struct Lost {
     /// The text to write by hand, where that is known.
     pub instead: Option<String>,
     /// The part of the draft that carries the comment about it.
-    pub about: About,
+    pub about: Statement,
 }
 
 impl Lost {
     fn new(weight: Weight, what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
         Self {
             weight,
-            what: shown(what),
+            what: quote(what),
             place,
-            why: shown(why),
+            why: quote(why),
             instead: None,
-            about: About::File,
+            about: Statement::File,
         }
     }
 
     /// Accounts for a part that is not in the contract.
-    pub(crate) fn gone(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
+    pub(crate) fn omitted(what: impl AsRef<str>, place: Place, why: impl AsRef<str>) -> Self {
         Self::new(Weight::Lost, what, place, why)
     }
 
@@ -83,24 +83,24 @@ impl Lost {
 
     /// Says what to write by hand.
     pub(crate) fn by_hand(mut self, text: impl AsRef<str>) -> Self {
-        self.instead = Some(shown(text));
+        self.instead = Some(quote(text));
         self
     }
 
     /// Puts the comment about it before this statement.
-    pub(super) fn about(mut self, about: About) -> Self {
+    pub(super) fn before_statement(mut self, about: Statement) -> Self {
         self.about = about;
         self
     }
 }
 
-fn shown(text: impl AsRef<str>) -> String {
+fn quote(text: impl AsRef<str>) -> String {
     visible(cut(text.as_ref(), 200))
 }
 
 /// The statement that a comment precedes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum About {
+pub enum Statement {
     /// Nothing in particular: the comment is at the top.
     #[default]
     File,

@@ -1,7 +1,7 @@
 //! Builds a draft together with the account of what it lacks.
 
 use super::account::{
-    About, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, cut,
+    Statement, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, cut,
 };
 use crate::tree::{Key, Node, Value};
 use crate::verify_contract_json::carried_settings;
@@ -157,7 +157,7 @@ impl<'s> Builder<'s> {
     /// Reports a key that the format is not known to have.
     pub(crate) fn unknown(&mut self, within: &str, key: &Key, known: &str) {
         let why = "a key that vplan does not know in this format";
-        let mut lost = Lost::gone(format!("`{within}{}`", key.name), key.place, why);
+        let mut lost = Lost::omitted(format!("`{within}{}`", key.name), key.place, why);
         if let Some(near) = nearest(&key.name, known.split(' ')) {
             lost = lost.by_hand(format!("was `{near}` meant?"));
         }
@@ -212,7 +212,7 @@ impl<'s> Builder<'s> {
             let what = format!("{within}.{}", key.name);
             match key.name.as_str() {
                 "name" => {
-                    let name = self.named(&what, node);
+                    let name = self.read_string(&what, node);
                     self.draft.names.extend(name);
                 }
                 name if has_word(known, name) => self.no_effect(&format!("{within}."), key, why),
@@ -281,7 +281,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a string, as it is to be written.
-    pub(crate) fn named(&mut self, what: &str, node: &Node) -> Option<At<String>> {
+    pub(crate) fn read_string(&mut self, what: &str, node: &Node) -> Option<At<String>> {
         let text = self.text(what, node)?;
         Some(At::new(text.to_owned(), node.place))
     }
@@ -401,7 +401,7 @@ impl<'s> Builder<'s> {
         if last > 0 {
             let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
             let what = format!("`{}`", cut(text, 60));
-            self.lose(Lost::changed(what, spec.place, why).about(About::Entry(first_entry)));
+            self.lose(Lost::changed(what, spec.place, why).before_statement(Statement::Entry(first_entry)));
         }
         made
     }

@@ -1,6 +1,6 @@
 //! Converts contracts in JSON, with an account of what the language expresses in another way.
 
-use super::account::{About, BAD_VALUE, Lost, cut};
+use super::account::{Statement, BAD_VALUE, Lost, cut};
 use super::builder::{Builder, parts_of, shell, slug};
 use crate::verify_contract_json;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ impl Builder<'_> {
                 let why =
                     "a key that such a contract does not have, so that it never had an effect";
                 let near = message.labels.first().map(|l| l.text.clone());
-                let lost = Lost::gone(what, place, why);
+                let lost = Lost::omitted(what, place, why);
                 self.lose(match near.filter(|text| text.ends_with('?')) {
                     Some(near) => lost.by_hand(near),
                     None => lost,
@@ -41,7 +41,7 @@ impl Builder<'_> {
             } else if message.code == verify_contract_json::UNSUPPORTED_KEY {
                 let why = "vplan looks at no images";
                 let hand = "a check that runs the captureCommand, and a `file` check for its imagePath that needs it";
-                self.lose(Lost::gone(what, place, why).by_hand(hand));
+                self.lose(Lost::omitted(what, place, why).by_hand(hand));
             } else {
                 self.sink.push(message);
             }
@@ -63,9 +63,9 @@ impl Builder<'_> {
                 continue;
             };
             if !draft.settings.is_empty() {
-                let about = About::Entry(self.draft.entries.len());
+                let about = Statement::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
-                self.lose(Lost::changed(format!("`{}`", check.id), draft.place, why).about(about));
+                self.lose(Lost::changed(format!("`{}`", check.id), draft.place, why).before_statement(about));
             }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {
@@ -199,7 +199,7 @@ impl Builder<'_> {
             true => None,
             false => parts_of(&unsupported.chain, own),
         };
-        let about = About::Entry(self.draft.entries.len());
+        let about = Statement::Entry(self.draft.entries.len());
         let what = format!("`{}`", cut(text, 60));
         let named = |name: &str, verb: Verb, settings: Vec<Setting>| {
             // What the list has carried to it stays, unless a part goes further.
@@ -238,6 +238,6 @@ impl Builder<'_> {
                 "it needs a shell, and no shell reads commands: it goes through one explicitly";
             Lost::changed(what, check.place, why).by_hand("a script, or checks without operators")
         };
-        self.lose(lost.about(about));
+        self.lose(lost.before_statement(about));
     }
 }

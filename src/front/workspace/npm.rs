@@ -19,15 +19,15 @@ const PATHS: [&str; 4] = ["file:", "link:", "portal:", "workspace:"];
 pub(super) fn workspace(root: &Node) -> Option<Declared> {
     let own = at(root, &["workspaces"])?;
     let list = at(own, &["packages"]).unwrap_or(own);
-    matches!(list.value, Value::List(_)).then(|| of(list))
+    matches!(list.value, Value::List(_)).then(|| parse_list(list))
 }
 
 /// Reads `packages`. Without it the file has settings of one package only.
 pub(super) fn pnpm(root: &Node) -> Option<Declared> {
-    at(root, &["packages"]).map(of)
+    at(root, &["packages"]).map(parse_list)
 }
 
-fn of(list: &Node) -> Declared {
+fn parse_list(list: &Node) -> Declared {
     Declared {
         members: texts(Some(list)),
         ..Declared::default()

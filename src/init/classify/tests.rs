@@ -1,11 +1,11 @@
 //! Commands and what they are.
 
 use super::*;
-use crate::tests::found;
+use crate::tests::ci_command;
 
 /// The class, verb and words of a command in one line.
-fn shown(tree: &Tree, text: &str) -> String {
-    shown_of(tree, &found(text))
+fn classified(tree: &Tree, text: &str) -> String {
+    shown_of(tree, &ci_command(text))
 }
 
 fn shown_of(tree: &Tree, found: &SourceCommand) -> String {
@@ -30,7 +30,7 @@ fn shown_of(tree: &Tree, found: &SourceCommand) -> String {
 #[track_caller]
 fn compare(tree: &Tree, cases: &[(&str, &str)]) {
     for (text, want) in cases {
-        assert_eq!(shown(tree, text), *want, "{text}");
+        assert_eq!(classified(tree, text), *want, "{text}");
     }
 }
 
@@ -49,26 +49,26 @@ fn tools_and_the_form_that_only_checks() {
             ),
         ],
     );
-    assert!(shown(&tree, "npm ci").starts_with("setup: "));
-    assert_eq!(shown(&tree, "frobnicate --all"), "out: not a known tool");
+    assert!(classified(&tree, "npm ci").starts_with("setup: "));
+    assert_eq!(classified(&tree, "frobnicate --all"), "out: not a known tool");
 }
 
 #[test]
 fn what_cannot_fail_or_be_known_is_no_check() {
     let tree = Tree::default();
-    let mut one = found("pytest");
+    let mut one = ci_command("pytest");
     one.ending = Ending::Ignored("|| true".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: cannot fail (|| true)");
     one.ending = Ending::Background;
     assert_eq!(shown_of(&tree, &one), "out: runs in the background");
-    let mut one = found("pytest");
+    let mut one = ci_command("pytest");
     one.unknown = Some("$TOKEN".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: `$TOKEN` is known only to CI");
 }
 
 #[test]
 fn tasks_stay_as_they_are_written() {
-    let tree = Tree::of(&[(
+    let tree = Tree::from_files(&[(
         "Makefile",
         "test: build\n\trm -rf out\n\tpytest\nlint:\n\truff check --fix .\nall: \n\tcargo test\nfix:\n\truff check --fix .\n\tpytest\n",
     )]);
@@ -89,7 +89,7 @@ fn tasks_stay_as_they_are_written() {
 
 #[test]
 fn a_recipe_that_installs_is_replaced_by_its_checks() {
-    let tree = Tree::of(&[(
+    let tree = Tree::from_files(&[(
         "package.json",
         r#"{"scripts": {"test": "npm ci && jest", "format": "prettier --write ."}}"#,
     )]);
@@ -106,7 +106,7 @@ fn a_recipe_that_installs_is_replaced_by_its_checks() {
 fn recipes_are_those_of_the_folder_that_options_name() {
     let root = r#"{"scripts": {"test": "npm ci && jest"}}"#;
     let web = r#"{"scripts": {"test": "npm ci && mocha"}}"#;
-    let tree = Tree::of(&[("package.json", root), ("web/package.json", web)]);
+    let tree = Tree::from_files(&[("package.json", root), ("web/package.json", web)]);
     for text in [
         "npm --prefix web test",
         "npm --prefix=web run test",
@@ -114,7 +114,7 @@ fn recipes_are_those_of_the_folder_that_options_name() {
         "pnpm --dir web run test",
         "yarn --cwd web test",
     ] {
-        assert_eq!(shown(&tree, text), "instead: npx mocha", "{text}");
+        assert_eq!(classified(&tree, text), "instead: npx mocha", "{text}");
     }
     for text in [
         "npm test -w web",
@@ -131,13 +131,13 @@ fn recipes_are_those_of_the_folder_that_options_name() {
         "pnpm -F web test",
         "pnpm --recursive run test",
     ] {
-        assert!(!shown(&tree, text).starts_with("instead"), "{text}");
+        assert!(!classified(&tree, text).starts_with("instead"), "{text}");
     }
 }
 
 #[test]
 fn a_recipe_that_runs_hooks_is_replaced_by_them() {
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         (
             "tox.ini",
             "[testenv:lint]\ncommands = pre-commit run --all-files\n",
@@ -158,7 +158,7 @@ fn a_recipe_that_runs_hooks_is_replaced_by_them() {
 
 #[test]
 fn scripts_by_their_names() {
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         ("ci/run-tests.sh", ""),
         ("ci/go.sh", ""),
         ("ci/deploy.sh", ""),
@@ -180,11 +180,11 @@ fn scripts_by_their_names() {
             ),
         ],
     );
-    let mut printed = found("ci/go.sh");
+    let mut printed = ci_command("ci/go.sh");
     printed.text = "ci/go.sh > out.txt".to_owned();
     assert!(shown_of(&tree, &printed).starts_with("out: a script whose name"));
-    assert!(shown(&tree, "ci/deploy.sh").ends_with(", by its name"));
-    let mut named = found("ci/go.sh");
+    assert!(classified(&tree, "ci/deploy.sh").ends_with(", by its name"));
+    let mut named = ci_command("ci/go.sh");
     named.label = "Run the unit tests".to_owned();
     assert_eq!(shown_of(&tree, &named), "test go: ci/go.sh");
 }
@@ -218,7 +218,7 @@ fn a_name_that_says_test_is_trusted_less_than_its_recipe() {
     let scripts = r#"{"scripts": {"test:types": "tsc", "test:js": "tsc && node a.js",
         "test:report": "nyc report --reporter=lcov"}}"#;
     compare(
-        &Tree::of(&[("package.json", scripts)]),
+        &Tree::from_files(&[("package.json", scripts)]),
         &[
             (
                 "npm run test:types",
@@ -233,7 +233,7 @@ fn a_name_that_says_test_is_trusted_less_than_its_recipe() {
 #[test]
 fn a_shell_that_compares_output_is_the_tool_in_it() {
     let tree = Tree::default();
-    let mut one = found("");
+    let mut one = ci_command("");
     one.words = ["sh", "-c", "test -z \"$(gofmt -l .)\""]
         .map(str::to_owned)
         .to_vec();
@@ -241,7 +241,7 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
     assert!(shown.starts_with("lint gofmt: sh -c test"), "{shown}");
     // Alone it cannot fail.
     for text in ["gofmt -l .", "gofmt -d .", "goimports -l ."] {
-        let shown = shown_of(&tree, &found(text));
+        let shown = shown_of(&tree, &ci_command(text));
         assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
     }
     for text in [
@@ -252,7 +252,7 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
         "hadolint --no-fail Dockerfile",
         "semgrep scan",
     ] {
-        let shown = shown_of(&tree, &found(text));
+        let shown = shown_of(&tree, &ci_command(text));
         assert!(shown.starts_with("out: cannot fail"), "{text}: {shown}");
     }
     for text in [
@@ -260,13 +260,13 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
         "golangci-lint run --issues-exit-code 2",
         "semgrep scan --error",
     ] {
-        let shown = shown_of(&tree, &found(text));
+        let shown = shown_of(&tree, &ci_command(text));
         assert!(shown.starts_with("lint "), "{text}: {shown}");
     }
-    one = found("gofmt -l .");
+    one = ci_command("gofmt -l .");
     one.unknown = Some("its output is compared".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: its output is compared");
-    let shown = shown_of(&tree, &found("gofmt -w ."));
+    let shown = shown_of(&tree, &ci_command("gofmt -w ."));
     assert!(
         shown.starts_with("lint gofmt: sh -c found=$(gofmt -d .) &&"),
         "{shown}"
@@ -275,7 +275,7 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
 
 #[test]
 fn what_is_compared_afterwards_may_write() {
-    let mut one = found("go generate ./...");
+    let mut one = ci_command("go generate ./...");
     one.ending = Ending::TreeCompared;
     let made = classify(&one, &Tree::default());
     assert_eq!((made.class, made.unchanged), (Class::Check, true));
@@ -287,7 +287,7 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
         "gen-check:\n\tgo generate ./...\n\tgit diff --exit-code\ngen:\n\tgo generate ./...\n";
     let script =
         "#!/bin/sh\ngo generate ./...\nif [ -n \"$(git status --porcelain)\" ]; then exit 1; fi\n";
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         ("Makefile", makefile),
         ("ci/generated.sh", script),
         ("ci/check-generated.sh", script),
@@ -302,20 +302,20 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
         ("ci/check-generated.sh", true),
         ("ci/lint.sh", false),
     ] {
-        let one = classify(&found(command), &tree);
+        let one = classify(&ci_command(command), &tree);
         assert_eq!(
             (one.class, one.unchanged),
             (Class::Check, unchanged),
             "{command}"
         );
     }
-    assert!(shown(&tree, "make gen").starts_with("out: "));
+    assert!(classified(&tree, "make gen").starts_with("out: "));
 }
 
 #[test]
 fn options_and_the_origin_say_what_a_name_does_not() {
     let scripts = r#"{"scripts": {"test:dev": "node x.js", "dev": "vite"}}"#;
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         ("package.json", scripts),
         ("capi/gen_header.sh", "#!/bin/sh\nsome-generator\n"),
         ("tool", "#!/bin/sh\nexec java\n"),
@@ -333,7 +333,7 @@ fn options_and_the_origin_say_what_a_name_does_not() {
             ("npm run dev", "out: verifies nothing, by its name"),
         ],
     );
-    let mut local = found("npm run test:dev");
+    let mut local = ci_command("npm run test:dev");
     local.origin = Origin::Manifest;
     assert_eq!(
         shown_of(&tree, &local),
@@ -343,7 +343,7 @@ fn options_and_the_origin_say_what_a_name_does_not() {
 
 #[test]
 fn a_process_whose_output_is_compared_with_nothing_is_the_check() {
-    let tree = Tree::of(&[("Taskfile.yml", "tasks: {lint: {cmds: [gofmt -d .]}}\n")]);
+    let tree = Tree::from_files(&[("Taskfile.yml", "tasks: {lint: {cmds: [gofmt -d .]}}\n")]);
     let text = "diff -u <(echo -n) <(task lint)";
     let all = crate::shell::split(text, &Scope::default());
     let want = format!("lint lint: bash -c {text}");
@@ -352,14 +352,14 @@ fn a_process_whose_output_is_compared_with_nothing_is_the_check() {
 
 #[test]
 fn the_tests_of_other_projects_are_no_check() {
-    let shown = shown(&Tree::default(), "bundle exec bake test:external");
+    let shown = classified(&Tree::default(), "bundle exec bake test:external");
     assert!(shown.starts_with("out: tests other projects"), "{shown}");
 }
 
 #[test]
 fn keys_of_the_same_work() {
     let tree = Tree::default();
-    let key = |text: &str| classify(&found(text), &tree).key;
+    let key = |text: &str| classify(&ci_command(text), &tree).key;
     for (a, b, same) in [
         ("cargo test --locked", "cargo test", true),
         ("cargo test --doc", "cargo test", false),
@@ -395,7 +395,7 @@ fn keys_of_the_same_work() {
 #[test]
 fn verbs_of_commands() {
     let tree = Tree::default();
-    let verb = |text: &str| match classify(&found(text), &tree) {
+    let verb = |text: &str| match classify(&ci_command(text), &tree) {
         one if one.class == Class::Check => one.verb,
         _ => Kind::Run,
     };
@@ -414,7 +414,7 @@ const TOX: &str = "[tox]\nenv_list =\n    lint-{ruff,hooks},\n    3.1{0-2}-tests
 #[test]
 fn environments_that_tox_is_given() {
     let hooks = "repos:\n- repo: r\n  hooks: [{id: codespell}]\n";
-    let tree = Tree::of(&[("tox.ini", TOX), (".pre-commit-config.yaml", hooks)]);
+    let tree = Tree::from_files(&[("tox.ini", TOX), (".pre-commit-config.yaml", hooks)]);
     compare(
         &tree,
         &[
@@ -430,7 +430,7 @@ fn environments_that_tox_is_given() {
             ),
         ],
     );
-    let mut by_variable = found("tox");
+    let mut by_variable = ci_command("tox");
     by_variable.env = [("TOXENV".to_owned(), "docs".to_owned())].into();
     assert_eq!(shown_of(&tree, &by_variable), "compile docs: tox -e docs");
     for (text, unknown, want) in [
@@ -455,7 +455,7 @@ fn environments_that_tox_is_given() {
             "out: `$PYTHON` is known only to CI",
         ),
     ] {
-        let mut one = found(text);
+        let mut one = ci_command(text);
         one.unknown = Some(unknown.to_owned());
         assert_eq!(shown_of(&tree, &one), want, "{text}");
     }
@@ -464,7 +464,7 @@ fn environments_that_tox_is_given() {
 #[test]
 fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
     let tree = Tree::default();
-    let key = |text: &str| classify(&found(text), &tree).key;
+    let key = |text: &str| classify(&ci_command(text), &tree).key;
     assert_eq!(key("./gradlew :core:test"), key("./gradlew build"));
     assert_eq!(key("./mvnw verify"), key("./mvnw clean test"));
     assert_eq!(key("mvn --errors"), key("mvn verify"));
@@ -480,14 +480,14 @@ fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
 
 #[test]
 fn hooks_behind_a_launcher_with_a_value_of_their_name() {
-    let command = found("uv run --group pre-commit pre-commit run --all-files");
+    let command = ci_command("uv run --group pre-commit pre-commit run --all-files");
     let one = classify(&command, &Tree::default());
     assert_eq!(one.class, Class::Instead(Vec::new()));
 }
 
 #[test]
 fn scripts_that_wait_or_test_other_projects_are_no_checks() {
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         ("test_files/wait_for_ftp.php", ""),
         ("downstream/run_downstream.py", ""),
     ]);
@@ -508,7 +508,7 @@ fn scripts_that_wait_or_test_other_projects_are_no_checks() {
 
 #[test]
 fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
-    let tree = Tree::of(&[
+    let tree = Tree::from_files(&[
         ("pyproject.toml", "[tool.ruff]\nfix = true\n"),
         ("a/ruff.toml", "fix = false\n"),
         (".golangci.yml", "issues: {fix: true}\n"),
@@ -530,9 +530,9 @@ fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
             ("make lint", "lint lint: make lint"),
         ],
     );
-    let tree = Tree::of(&[("ruff.toml", "fix = false\n")]);
+    let tree = Tree::from_files(&[("ruff.toml", "fix = false\n")]);
     assert_eq!(
-        shown(&tree, "uv run ruff check"),
+        classified(&tree, "uv run ruff check"),
         "lint ruff: uv run ruff check"
     );
 }
@@ -541,7 +541,7 @@ fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
 fn what_insists_on_a_lock_file_needs_one() {
     let out = "out: git tracks no `Cargo.lock`";
     compare(&Tree::default(), &[("cargo check --locked", out)]);
-    let tree = Tree::of(&[("a/Cargo.lock", "")]);
+    let tree = Tree::from_files(&[("a/Cargo.lock", "")]);
     let want = "compile build: cargo check --locked";
     compare(&tree, &[("cargo check --locked", want)]);
 }
@@ -575,8 +575,8 @@ fn scripts_of_a_package_that_yarn_starts() {
 #[test]
 fn an_environment_by_a_variable_and_the_default_of_another() {
     let ini = "[tox]\nenvlist = docs,py\n[testenv]\ncommands = {env:RUN:pytest} {posargs}\n[testenv:docs]\ncommands = sphinx-build a b\n";
-    let tree = Tree::of(&[("tox.ini", ini)]);
-    let mut one = found("tox run");
+    let tree = Tree::from_files(&[("tox.ini", ini)]);
+    let mut one = ci_command("tox run");
     one.env = [("TOX_ENV".to_owned(), "py-cover".to_owned())].into();
     assert_eq!(shown_of(&tree, &one), "test tox: tox run");
 }

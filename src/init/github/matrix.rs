@@ -75,7 +75,7 @@ fn parts(text: &str) -> Vec<String> {
 /// Whether a runner's label is another system.
 pub(crate) fn is_foreign(label: &str) -> bool {
     let parts = parts(label);
-    parts.iter().any(|part| known("foreign", part))
+    parts.iter().any(|part| is_listed("foreign", part))
 }
 
 /// How ordinary a cell is among all: 0 for the newest versions without a target.
@@ -91,7 +91,7 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
         };
         odd += odd_words(&text);
         let none = "false x86_64-unknown-linux-gnu x64 amd64 x86_64";
-        if known("targets", &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
+        if is_listed("targets", &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
             odd += 4;
         }
         if let Some(version) = version(&text) {
@@ -107,7 +107,7 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
 /// A weight for the words of a text that name another machine, a preview or a lower bound.
 pub(crate) fn odd_words(text: &str) -> u32 {
     let parts = parts(text);
-    let is_odd = |part: &&String| known("odd", part) || known("foreign", part);
+    let is_odd = |part: &&String| is_listed("odd", part) || is_listed("foreign", part);
     parts.iter().filter(is_odd).map(|_| 3).sum()
 }
 

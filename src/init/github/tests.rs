@@ -14,12 +14,12 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     Tree {
         slug: Some("own/repo".to_owned()),
         default_branch: Some("main".to_owned()),
-        ..Tree::of(files)
+        ..Tree::from_files(files)
     }
 }
 
 /// The commands of a reading, each on one line.
-fn found(reading: &Reading) -> Vec<String> {
+fn commands(reading: &Reading) -> Vec<String> {
     let show = |found: &crate::found::SourceCommand| {
         let mut out = String::new();
         if !found.dir.is_root() {
@@ -59,7 +59,7 @@ fn not_read(reading: &Reading) -> Vec<String> {
 fn jobs(jobs: &str, want: &[&str], want_not_read: &[&str]) {
     let text = format!("on: [push, pull_request]\njobs:\n{jobs}");
     let reading = read(&tree(&[(CI, &text)]));
-    assert_eq!(found(&reading), want, "{jobs}");
+    assert_eq!(commands(&reading), want, "{jobs}");
     assert_eq!(not_read(&reading), want_not_read, "{jobs}");
 }
 
@@ -274,7 +274,7 @@ fn folders_and_variables_of_steps() {
     let reading = read(&tree(&[(CI, text)]));
     let env = "RUSTFLAGS=-D warnings TOXENV=py";
     assert_eq!(
-        found(&reading),
+        commands(&reading),
         [
             format!("sub: {env} x n $TOKEN ?$TOKEN"),
             "other: OWN=o RUSTFLAGS=-D warnings TOXENV=py y in".to_owned(),
@@ -329,7 +329,7 @@ fn workflows_and_actions_of_the_repository_are_followed() {
         ("tools/act/action.yml", action),
     ]));
     assert_eq!(
-        found(&reading),
+        commands(&reading),
         ["x -1 m ~1", "./tools/act/s.sh", "y", "x -2 m"]
     );
     assert_eq!(
@@ -388,7 +388,7 @@ fn bad_workflows_are_one_line_each() {
         "a: &a [*a]",
     ] {
         let reading = read(&tree(&[(CI, text), (".github/workflows/good.yml", good)]));
-        assert_eq!(found(&reading), ["x"], "{text:.40}");
+        assert_eq!(commands(&reading), ["x"], "{text:.40}");
         assert_eq!(reading.not_read.len(), 1, "{text:.40}");
     }
     let mut large = tree(&[(".github/workflows/good.yml", good)]);
@@ -417,7 +417,7 @@ fn cycles_and_odd_values_end() {
     }
     let merged = "on: push\njobs:\n  a: &a\n    env: &e {RUSTFLAGS: -x}\n    steps: &s [{run: x}]\n  b:\n    <<: *a\n    env: {<<: *e, TZ: UTC}\n";
     let reading = read(&tree(&[(CI, merged)]));
-    assert_eq!(found(&reading), ["RUSTFLAGS=-x x", "RUSTFLAGS=-x TZ=UTC x"]);
+    assert_eq!(commands(&reading), ["RUSTFLAGS=-x x", "RUSTFLAGS=-x TZ=UTC x"]);
     let named = tree(&[(
         ".github/workflows/a\nb.yml",
         "on: push\njobs: {\"a\\nb\": {steps: [{name: \"c\\nd\", run: x}]}}",

@@ -72,7 +72,7 @@ impl Config {
     pub(super) fn jobs(&self) -> Vec<(&Key, Job<'_>)> {
         let mut names = BTreeSet::new();
         let is_job = |(key, node): &&(Key, Node)| {
-            let named = !key.name.starts_with('.') && !known("gitlab", &key.name);
+            let named = !key.name.starts_with('.') && !is_listed("gitlab", &key.name);
             named && matches!(node.value, Value::Map(_))
         };
         let all = self.roots.iter().rev().flat_map(Node::entries);

@@ -10,7 +10,7 @@ fn read(tree: &Tree) -> Reading {
 fn tree(files: &[(&str, &str)]) -> Tree {
     Tree {
         default_branch: Some("main".to_owned()),
-        ..Tree::of(files)
+        ..Tree::from_files(files)
     }
 }
 

@@ -44,7 +44,7 @@ struct Part<'w> {
 
 impl Scope {
     /// A folder without variables.
-    pub(crate) fn of(dir: &RepoPath) -> Self {
+    pub(crate) fn new(dir: &RepoPath) -> Self {
         Self {
             dir: dir.clone(),
             ..Self::default()
@@ -197,9 +197,9 @@ impl Scope {
             // What other operators make of it is not read.
             _ if name.is_empty() || name != inner => Value::Unknown,
             Some(value) => value.clone(),
-            None if known("root-variables", name) => Value::Known(self.up()),
+            None if is_listed("root-variables", name) => Value::Known(self.up()),
             None if name == "PWD" => Value::Known(".".to_owned()),
-            None if known("machine-variables", name) => Value::Unknown,
+            None if is_listed("machine-variables", name) => Value::Unknown,
             None => Value::Unset,
         }
     }

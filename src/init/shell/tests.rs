@@ -17,7 +17,7 @@ fn scope() -> Scope {
     }
 }
 
-fn shown(text: &str) -> Vec<String> {
+fn commands(text: &str) -> Vec<String> {
     let show = |command: SourceCommand| {
         let mut out = String::new();
         if !command.dir.is_root() {
@@ -196,7 +196,7 @@ fn commands_of_texts() {
         ("function f { a; }; b", &[" ?a function is not read", "b"]),
     ];
     for (text, want) in cases {
-        let got = shown(text);
+        let got = commands(text);
         let got: Vec<&str> = got.iter().map(String::as_str).collect();
         assert_eq!(got, *want, "{text:?}");
     }
@@ -222,7 +222,7 @@ fn later_steps_have_what_a_script_sets() {
 #[test]
 fn loops_in_loops_end() {
     let text = "for i in 1 2 3 4 5 6 7 8; do x $i; ".repeat(40);
-    assert!(shown(&text).len() <= MAX_COMMANDS);
+    assert!(commands(&text).len() <= MAX_COMMANDS);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn deep_and_open_texts_end() {
     for part in [
         "(", "$(", "`", "{ ", "if ", "${x:-", "\"$(", "for ", "case ", "f() ", "! ", "'", "<<a",
     ] {
-        let _ = shown(&part.repeat(3000));
+        let _ = commands(&part.repeat(3000));
     }
 }
 

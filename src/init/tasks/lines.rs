@@ -41,7 +41,7 @@ pub(super) fn make(text: &str) -> Vec<Task> {
     // Whether recipe lines belong to the last one, whose name is that of all targets of its rule.
     let mut open = false;
     for (line, text) in makefile::lines(text) {
-        match Line::of(&text) {
+        match Line::parse(&text) {
             Line::Recipe(command) => {
                 if let Some(task) = tasks.last_mut().filter(|_| open) {
                     task.commands.push((line, recipe_line(command)));

@@ -5,7 +5,7 @@ use super::parser::{Head, Parser, Parts, Text};
 use super::token::{self, Token, TokenError, Tokens};
 use super::{command, each};
 use crate::ast::{Arg, Value};
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::statement::{Item, Keyword, Slot};
 use std::borrow::Cow;
 use vplan_base::diagnostic::Diagnostic;
@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
                         .help("a string ends on its line, with the quote that began it")
                 }
                 TokenError::Escape => {
-                    let message = format!("{} is no escape", shown(self.slice(*span)));
+                    let message = format!("{} is no escape", quote(self.slice(*span)));
                     self.error(error::BAD_ESCAPE, message, *span, "unknown escape")
                         .help(r#"the escapes are `\"`, `\\`, `\n`, `\t`, `\r` and `\u{HEX}`; in '…' everything is literal"#)
                 }
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
             Slot::Optional(word, item) => {
                 if let Some(token) = parts.tokens.next_if(|t| t.value == Value::Word(word)) {
                     parts.args.push(Arg::new(token.span, Value::Mark(word)));
-                    self.one(item, head.behind(token.span), parts);
+                    self.one(item, head.with_keyword(token.span), parts);
                 }
             }
             Slot::Groups => self.groups(head, parts),
@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
                 parts.broken = true;
                 if word.contains(['*', '?', '[', '/', '.']) || whole != span || item == Item::Glob {
                     let found = self.slice(whole);
-                    let message = format!("{} is not quoted", shown(found));
+                    let message = format!("{} is not quoted", quote(found));
                     let label = "a glob stands in quotes";
                     let error = self.error(error::UNQUOTED_GLOB, message, whole, label);
                     self.report(error.help(format!("write `\"{found}\"`")));
@@ -185,7 +185,7 @@ impl<'a> Parser<'a> {
                 }
             }
             (Item::Name | Item::Reference | Item::Word(_), Value::Str(string)) => {
-                let help = format!("write {} without quotes", shown(&string.text));
+                let help = format!("write {} without quotes", quote(&string.text));
                 // The name is known all the same.
                 if let (Item::Name, Cow::Borrowed(name)) = (item, &string.text)
                     && is_name(name)
@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
             } else {
                 "a name begins with a letter or `_`, has letters, digits, `_`, `-`, and inside `.` and `:`"
             };
-            let message = format!("{} is no name", shown(text));
+            let message = format!("{} is no name", quote(text));
             let error = self.error(error::BAD_NAME, message, span, "a name is expected here");
             error.help(help)
         } else if text.split('/').any(|part| part.len() > most) {
@@ -434,7 +434,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn unexpected_at(&self, span: Span, label: &str) -> Diagnostic {
-        let message = format!("unexpected {}", shown(self.slice(span)));
+        let message = format!("unexpected {}", quote(self.slice(span)));
         self.error(error::UNEXPECTED_ARGUMENT, message, span, label)
     }
 }

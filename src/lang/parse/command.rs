@@ -3,7 +3,7 @@
 use super::parser::{Parser, Text};
 use crate::ast::{Hole, Holed, HoledWord};
 use crate::command::{argv, unsupported};
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::word::{FILE_HOLES, HoleInWord, Remark, Scan, Scanned, WordError, scan};
 use std::collections::BTreeSet;
 use vplan_base::command::{Command, Unsupported, UnsupportedReason};
@@ -59,7 +59,7 @@ impl Parser<'_> {
                     self.report(hole(inside(span), known, self.place(here(span))));
                 }
                 Remark::Glob(span) => {
-                    let message = format!("{} is passed on literally", shown(inside(span)));
+                    let message = format!("{} is passed on literally", quote(inside(span)));
                     let label = "there is no shell to expand this";
                     let warning = self.warning(error::COMMAND_GLOB, message, here(span), label);
                     self.report(warning.help("quote it with '…' if the program expands it itself, or use the verb `shell`"));
@@ -191,7 +191,7 @@ pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
         return unknown_hole(found, place).help(format!("write `{{{near}}}`"));
     }
     if service_hole(name).is_some() {
-        let message = format!("{} is of a service, and none is known here", shown(found));
+        let message = format!("{} is of a service, and none is known here", quote(found));
         return Diagnostic::error(error::UNKNOWN_HOLE, message)
             .label(place, "stands for nothing here")
             .help(format!(
@@ -228,7 +228,7 @@ pub(super) fn hole(found: &str, known: &[&str], place: Place) -> Diagnostic {
 }
 
 fn unknown_hole(found: &str, place: Place) -> Diagnostic {
-    let message = format!("{} stands for nothing", shown(found));
+    let message = format!("{} stands for nothing", quote(found));
     Diagnostic::error(error::UNKNOWN_HOLE, message).label(place, "unknown here")
 }
 
@@ -280,7 +280,7 @@ fn describe(fault: WordError, found: &str, words: &Scan<'_>) -> (Code, String, &
     let text = if found == "\n" {
         "a line break".to_owned()
     } else {
-        shown(found)
+        quote(found)
     };
     match fault.reason {
         UnsupportedReason::Operator => (

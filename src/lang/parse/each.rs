@@ -3,7 +3,7 @@
 use super::parser::{Frame, Head, Parser, Parts, Text};
 use super::token::{self, Token};
 use crate::ast::{Arg, Node, Value};
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::statement::{Item, Keyword};
 use crate::word::{self, FILE_HOLES};
 use nom::branch::alt;
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
                 }
                 Err(_) => {
                     self.tokens((behind, end), parts);
-                    self.missing("a value", head.behind(at), parts);
+                    self.missing("a value", head.with_keyword(at), parts);
                 }
             },
         }
@@ -192,9 +192,9 @@ impl<'a> Parser<'a> {
         self.one(Item::Glob, head, parts);
         if let Some(with) = parts.tokens.next_if(|t| t.value == Value::Word(WITH)) {
             parts.args.push(Arg::new(with.span, Value::Mark(WITH)));
-            self.one(Item::Str, head.behind(with.span), parts);
+            self.one(Item::Str, head.with_keyword(with.span), parts);
             while parts.tokens.peek().is_some_and(is_string) {
-                self.one(Item::Str, head.behind(with.span), parts);
+                self.one(Item::Str, head.with_keyword(with.span), parts);
             }
         }
     }
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
             || scan.remarks.iter().any(is_of_glob);
         if is_glob {
             let inner = text.trim_matches('"');
-            let message = format!("{} is a value here, not a glob", shown(inner));
+            let message = format!("{} is a value here, not a glob", quote(inner));
             let error = self.error(error::EACH_GLOB, message, place, "nothing is looked up");
             let help = match FolderQuery::parse(&RepoPath::root(), inner, &[]) {
                 Ok(_) => format!("write `in-folders \"{inner}\"`, or `'{inner}'` for this one"),
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
             };
             self.fail(error.help(help), parts);
         } else if faults || value.as_ref().is_none_or(|value| value.contains('\0')) {
-            let message = format!("{} is no value", shown(text));
+            let message = format!("{} is no value", quote(text));
             let label = "one word of a command is expected";
             let error = self.error(error::EACH_ROW, message, place, label);
             self.fail(error.help("quote it with '…' for the literal text"), parts);

@@ -7,7 +7,7 @@ use super::meant::{meant, meant_with};
 use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Node, Value};
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::foreign::{self, Advice, Foreign};
 use crate::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
 use vplan_base::diagnostic::{Diagnostic, Severity};
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
         };
         let help = self.else_of(word).unwrap_or(help);
         let noun = noun(context).0;
-        let message = format!("unknown {noun} {}", shown(word));
+        let message = format!("unknown {noun} {}", quote(word));
         let label = format!("a word of {}", foreign::tool(word));
         self.unknown_statement(&message, span, &label, help);
         self.break_frame();
@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
         if !is_line || (colon && self.nested(line).is_none()) || (brace && near()) {
             return false;
         }
-        let message = format!("unknown statement {}", shown(word));
+        let message = format!("unknown statement {}", quote(word));
         let help = format!("write `check {word} {{`");
         self.unknown_statement(&message, span, "begins no statement", help);
         self.break_frame();

@@ -70,7 +70,7 @@ pub(super) struct Head {
 
 impl Head {
     /// The same after another word, at which a missing argument is reported.
-    pub(super) fn behind(self, keyword: Span) -> Self {
+    pub(super) fn with_keyword(self, keyword: Span) -> Self {
         Self { keyword, ..self }
     }
 }

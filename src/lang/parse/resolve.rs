@@ -7,7 +7,7 @@ use super::foreign::noun;
 use super::line::Line;
 use super::parser::{Frame, Parser, VERSIONS};
 use crate::ast::Node;
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::foreign::{self, Advice};
 use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
 use vplan_base::hole::holes;
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
             return Resolved::Statement(other, Reading::Misplaced);
         }
         let (noun, remark) = noun(context);
-        let message = format!("unknown {noun} {}", shown(word));
+        let message = format!("unknown {noun} {}", quote(word));
         let mut diagnostic = self.error(error::UNKNOWN_STATEMENT, message, span, remark);
         let mut guess = None;
         let may_guess = self.may_guess();
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
                 let Some(arg) = node.args.first() else { return };
                 let found = self.slice(arg.span);
                 if !VERSIONS.contains(&found) {
-                    let message = format!("unknown version {}", shown(found));
+                    let message = format!("unknown version {}", quote(found));
                     let code = error::UNKNOWN_VERSION;
                     let error = self.error(code, message, arg.span, "of the language");
                     let known = VERSIONS.join(", ");

@@ -3,7 +3,7 @@
 use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Value};
-use crate::error::{self, shown};
+use crate::error::{self, quote};
 use crate::statement::{Context, Item, Keyword, Statement};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
             },
             _ => {
                 self.tokens(behind, parts);
-                self.one(Item::Str, head.behind(span(word)), parts);
+                self.one(Item::Str, head.with_keyword(span(word)), parts);
                 self.block(head, parts);
             }
         }
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         let message = if text.is_empty() {
             "`ready` does not say when".to_owned()
         } else {
-            format!("{} does not say when a service is ready", shown(text))
+            format!("{} does not say when a service is ready", quote(text))
         };
         let meant = meant(text).filter(|line| !line.contains(['`', '\n', '\\']));
         let label = "`tcp PORT`, `file \"PATH\"`, `line \"TEXT\"` or `run COMMAND` is expected";

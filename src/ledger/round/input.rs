@@ -11,7 +11,7 @@ use vplan_run::verdict::Verdict;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round<'a> {
     /// The request that it verified, if it was a run.
-    pub about: About,
+    pub about: SubjectRequest,
     /// Whether it changed files.
     pub changed: Change,
     /// The present files.
@@ -25,7 +25,7 @@ pub struct Round<'a> {
 
 /// The request that a run of a subject verified. Empty for a round recorded by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct SubjectRequest {
     /// The digest of the request: only a round with the same request confirms.
     pub asked: Option<Digest>,
     /// The base and the gate that apply to the subject from now on.
@@ -85,7 +85,7 @@ pub enum RoundResult {
 }
 
 /// Whether another process gave the subject another base during the run.
-pub(super) fn is_moved(before: Option<&SubjectEntry>, about: &About) -> bool {
+pub(super) fn is_moved(before: Option<&SubjectEntry>, about: &SubjectRequest) -> bool {
     let Some(own) = &about.began else {
         return false;
     };

@@ -40,7 +40,7 @@ impl RoundReport {
         self.nothing && before.worked() || self.claimed && !changed
     }
 
-    pub(super) fn of(round: &Round<'_>, before: Option<&SubjectEntry>, changed: bool) -> Self {
+    pub(super) fn new(round: &Round<'_>, before: Option<&SubjectEntry>, changed: bool) -> Self {
         match &round.result {
             RoundResult::Reviewed => {
                 let done = !changed

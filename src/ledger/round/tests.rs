@@ -7,7 +7,7 @@ use vplan_run::verdict::Verdict;
 
 fn contents(what: &str) -> Contents {
     Contents {
-        digest: Digest::of(what.as_bytes()),
+        digest: Digest::hash(what.as_bytes()),
         files: 1,
     }
 }
@@ -26,7 +26,7 @@ fn red(of: &str) -> RoundResult {
     RoundResult::Run {
         exit: 40,
         run_id: "r".into(),
-        signature: Some(Digest::of(of.as_bytes())),
+        signature: Some(Digest::hash(of.as_bytes())),
         status: None,
         verdict: Verdict::Failed,
     }
@@ -54,7 +54,7 @@ fn play(terms: &Terms, rounds: &[(RoundResult, u64)]) -> Vec<(Decision, u8, u32,
         };
         let changed = Change::Files(*files);
         let round = Round {
-            about: About::default(),
+            about: SubjectRequest::default(),
             changed,
             contents: contents("x"),
             ended_at: "",
@@ -293,7 +293,7 @@ fn a_word_is_no_evidence() {
 fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
     let terms = terms(3, 3, Exhausted::Fail);
     let round = |ledger: &Ledger, subject, result: RoundResult, changed, what| {
-        let (about, contents) = (About::default(), contents(what));
+        let (about, contents) = (SubjectRequest::default(), contents(what));
         record(
             ledger,
             &terms,
@@ -348,7 +348,7 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
 fn contents_decide_what_changed() {
     let terms = terms(3, 3, Exhausted::Fail);
     let round = |subject, what| Round {
-        about: About::default(),
+        about: SubjectRequest::default(),
         changed: Change::Auto,
         contents: contents(what),
         ended_at: "",
@@ -382,7 +382,7 @@ fn contents_decide_what_changed() {
 #[test]
 fn a_change_is_one_under_the_feet_of_others() {
     let round = |subject, files| Round {
-        about: About::default(),
+        about: SubjectRequest::default(),
         changed: Change::Files(files),
         contents: contents("x"),
         ended_at: "",
@@ -436,7 +436,7 @@ fn all_subjects_are_complete_or_one_goes_on() {
             ledger,
             &terms,
             &Round {
-                about: About::default(),
+                about: SubjectRequest::default(),
                 changed,
                 contents: contents("x"),
                 ended_at: "",
@@ -464,7 +464,7 @@ fn a_pass_makes_earlier_failures_history() {
         let mut ledger = Ledger::default();
         for said in said {
             let round = Round {
-                about: About::default(),
+                about: SubjectRequest::default(),
                 changed: Change::Files(1),
                 contents: contents("x"),
                 ended_at: "",
@@ -488,7 +488,7 @@ fn a_pass_makes_earlier_failures_history() {
     let odd = RoundResult::Run {
         exit: 0,
         run_id: "r".into(),
-        signature: Some(Digest::of(b"")),
+        signature: Some(Digest::hash(b"")),
         status: None,
         verdict: Verdict::Passed,
     };
@@ -499,7 +499,7 @@ fn a_pass_makes_earlier_failures_history() {
 fn what_was_allowed_is_written_down() {
     let terms = terms(1, 0, Exhausted::Allow);
     let round = Round {
-        about: About::default(),
+        about: SubjectRequest::default(),
         changed: Change::Files(1),
         contents: contents("x"),
         ended_at: "now",
@@ -540,7 +540,7 @@ fn what_was_allowed_is_written_down() {
 fn a_gate_that_changes() {
     let done = |ledger: &Ledger, n| {
         let round = Round {
-            about: About::default(),
+            about: SubjectRequest::default(),
             changed: Change::Files(0),
             contents: contents("x"),
             ended_at: "",
@@ -558,25 +558,25 @@ fn a_gate_that_changes() {
 }
 
 /// Returns a run of `S` with this scope and request.
-fn about(scope: Scope, asked: &str) -> About {
+fn request(scope: Scope, asked: &str) -> SubjectRequest {
     let began = Began {
         assumed: false,
         base: Some("b".into()),
         contract: None,
-        gate: Terms::of(None),
+        gate: Terms::from_gate(None),
     };
-    About {
-        asked: Some(Digest::of(asked.as_bytes())),
+    SubjectRequest {
+        asked: Some(Digest::hash(asked.as_bytes())),
         began: Some(began),
         scope,
-        ..About::default()
+        ..SubjectRequest::default()
     }
 }
 
 fn run(
     ledger: &Ledger,
     terms: &Terms,
-    about: About,
+    about: SubjectRequest,
     result: RoundResult,
     what: &str,
 ) -> (Ledger, Recorded) {
@@ -599,7 +599,7 @@ fn a_part_is_never_done() {
         let (next, got) = run(
             &ledger,
             &terms,
-            about(Scope::Part, "a"),
+            request(Scope::Part, "a"),
             green(Some(Status::Done)),
             "1",
         );
@@ -611,14 +611,14 @@ fn a_part_is_never_done() {
         ledger = next;
     }
     // It neither confirms nor makes a failure history.
-    let (ledger, whole) = run(&ledger, &terms, about(Scope::Whole, "a"), green(None), "1");
+    let (ledger, whole) = run(&ledger, &terms, request(Scope::Whole, "a"), green(None), "1");
     assert_eq!((whole.counter, whole.decision), (1, Decision::Reverify));
-    let (ledger, part) = run(&ledger, &terms, about(Scope::Part, "a"), green(None), "1");
+    let (ledger, part) = run(&ledger, &terms, request(Scope::Part, "a"), green(None), "1");
     assert_eq!((part.counter, part.decision), (1, Decision::Retry));
-    let (ledger, _) = run(&ledger, &terms, about(Scope::Whole, "a"), red("x"), "1");
-    let (ledger, _) = run(&ledger, &terms, about(Scope::Part, "a"), green(None), "1");
+    let (ledger, _) = run(&ledger, &terms, request(Scope::Whole, "a"), red("x"), "1");
+    let (ledger, _) = run(&ledger, &terms, request(Scope::Part, "a"), green(None), "1");
     assert_eq!(ledger.subjects[0].failures.len(), 1);
-    let (_, red_part) = run(&ledger, &terms, about(Scope::Part, "a"), red("x"), "1");
+    let (_, red_part) = run(&ledger, &terms, request(Scope::Part, "a"), red("x"), "1");
     assert_eq!((red_part.decision, red_part.exit(40)), (Decision::Fail, 21));
 }
 
@@ -636,7 +636,7 @@ fn nothing_applies() {
         run(
             ledger,
             &terms,
-            about(Scope::Nothing, "a"),
+            request(Scope::Nothing, "a"),
             none.clone(),
             what,
         )
@@ -652,7 +652,7 @@ fn nothing_applies() {
     assert_eq!((got.decision, got.counter), (Decision::Advance, 0));
     assert_eq!(again.subjects[0].settled, Some(contents("2")));
     // Work begins, and the completed subject is open again.
-    let (red_now, _) = run(&again, &terms, about(Scope::Whole, "a"), red("x"), "3");
+    let (red_now, _) = run(&again, &terms, request(Scope::Whole, "a"), red("x"), "3");
     assert_eq!(red_now.subjects[0].settled, None);
     // The work is stashed: everything is as before.
     let (aside, got) = nothing(&red_now, "2");
@@ -674,15 +674,15 @@ fn nothing_applies() {
         confirmations: 2,
         ..terms
     };
-    let (passed, _) = run(&red_now, &two, about(Scope::Whole, "a"), green(None), "4");
-    let (aside, got) = run(&passed, &two, about(Scope::Nothing, "a"), none.clone(), "1");
+    let (passed, _) = run(&red_now, &two, request(Scope::Whole, "a"), green(None), "4");
+    let (aside, got) = run(&passed, &two, request(Scope::Nothing, "a"), none.clone(), "1");
     assert_eq!(
         (got.decision, got.exit(0), got.counter),
         (Decision::Reverify, 20, 1)
     );
-    let (complete, got) = run(&aside, &two, about(Scope::Whole, "a"), green(None), "4");
+    let (complete, got) = run(&aside, &two, request(Scope::Whole, "a"), green(None), "4");
     assert_eq!((got.decision, got.counter), (Decision::Complete, 2));
-    let (_, got) = run(&complete, &two, about(Scope::Nothing, "a"), none, "1");
+    let (_, got) = run(&complete, &two, request(Scope::Nothing, "a"), none, "1");
     assert_eq!(
         (got.decision, got.reason, got.exit(0)),
         (Decision::Advance, Some(Because::NothingApplies), 0)
@@ -705,7 +705,7 @@ fn who_asks_for_something_else_confirms_nothing() {
         let (next, got) = run(
             &ledger,
             &terms,
-            about(Scope::Whole, asked),
+            request(Scope::Whole, asked),
             green(None),
             "1",
         );
@@ -718,12 +718,12 @@ fn who_asks_for_something_else_confirms_nothing() {
 fn another_base_meanwhile() {
     let terms = terms(1, 3, Exhausted::Fail);
     let based = |base: &str, known: Option<&str>| {
-        let mut about = about(Scope::Whole, "a");
+        let mut about = request(Scope::Whole, "a");
         about.began = about.began.map(|b| Began {
             base: Some(base.into()),
             ..b
         });
-        About {
+        SubjectRequest {
             known: known.map(str::to_owned),
             ..about
         }
@@ -758,15 +758,15 @@ fn another_base_meanwhile() {
 fn what_is_left_behind_leaves_no_trace() {
     let terms = terms(1, 9, Exhausted::Fail);
     let path = |name: &str| vplan_base::path::RepoPath::from_exact(name.as_bytes()).unwrap();
-    let traced = |head: &str, name: &str, left_behind| About {
+    let traced = |head: &str, name: &str, left_behind| SubjectRequest {
         left_behind,
         trace: Some(Trace::new(head.into(), [(path(name), String::new())])),
-        ..about(Scope::Whole, "a")
+        ..request(Scope::Whole, "a")
     };
     let incomplete = RoundResult::Run {
         exit: 44,
         run_id: "r".into(),
-        signature: Some(Digest::of(b"i")),
+        signature: Some(Digest::hash(b"i")),
         status: None,
         verdict: Verdict::Incomplete,
     };
@@ -793,7 +793,7 @@ fn words_follow_the_counter() {
     let terms = terms(2, 3, Exhausted::Fail);
     let mut ledger = Ledger::default();
     for _ in 0..2 {
-        ledger = run(&ledger, &terms, about(Scope::Whole, "a"), green(None), "1").0;
+        ledger = run(&ledger, &terms, request(Scope::Whole, "a"), green(None), "1").0;
     }
     let standing = |ledger: &Ledger, others| ledger.subjects[0].standing(2, others);
     assert_eq!(
@@ -806,8 +806,8 @@ fn words_follow_the_counter() {
         Decision::Reverify,
         "a confirmation was taken back"
     );
-    let (ledger, _) = run(&ledger, &terms, about(Scope::Whole, "a"), red("x"), "1");
+    let (ledger, _) = run(&ledger, &terms, request(Scope::Whole, "a"), red("x"), "1");
     assert_eq!(standing(&ledger, true), Decision::Retry);
-    let begun = SubjectEntry::begun("S", "now", about(Scope::Whole, "a").began);
+    let begun = SubjectEntry::begun("S", "now", request(Scope::Whole, "a").began);
     assert_eq!(begun.standing(1, true), Decision::Retry);
 }

@@ -113,7 +113,7 @@ impl Print {
         clippy::useless_conversion,
         reason = "the types differ between architectures"
     )]
-    fn of(stat: &Stat) -> Self {
+    fn from_stat(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
             inode: stat.st_ino,
@@ -323,8 +323,8 @@ impl Beneath {
             return None;
         }
         Some(Stamp {
-            own: Print::of(&own),
-            behind: behind.as_ref().map(Print::of),
+            own: Print::from_stat(&own),
+            behind: behind.as_ref().map(Print::from_stat),
         })
     }
 

@@ -77,7 +77,7 @@ impl Editable {
         }
         let folder = open_parent(&self.path)?;
         let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let new = NewFile::beside(folder.as_fd(), name, PRIVATE)?;
+        let new = NewFile::create(folder.as_fd(), name, PRIVATE)?;
         let mut file = new.file();
         file.write_all(content)?;
         let own = file.metadata()?;
@@ -105,7 +105,7 @@ impl Editable {
 ///
 /// # Errors
 /// Errors of the system.
-pub fn named(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
+pub fn list_by_suffix(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -139,7 +139,7 @@ mod tests {
         assert!(root.join("link").is_symlink());
         assert_eq!(std::fs::read(&file).unwrap(), b"new");
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o750);
-        assert_eq!(named(&root, "le").unwrap(), [file]);
+        assert_eq!(list_by_suffix(&root, "le").unwrap(), [file]);
         assert_eq!(
             std::fs::read_dir(&root).unwrap().count(),
             2,

@@ -5,7 +5,7 @@
 
 use super::capture::{CAPTURE_LIMIT, Capture, Live, LogPlace, Output};
 use super::confine::Confine;
-use super::frame::{End, Order, Start, SupervisorAnswer, send_order};
+use super::messages::{End, Order, Start, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::mask::Secrets;
 use super::pool::{Pool, Received, Supervisor};

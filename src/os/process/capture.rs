@@ -12,7 +12,7 @@ use vplan_base::word::Word;
 use vplan_check::evidence::Captured;
 use vplan_check::output::Scan;
 use vplan_check::output::reader::Stream;
-use vplan_check::reading::Reading;
+use vplan_check::results::Reading;
 
 /// Limit for the kept beginning of a stream, and for its end, in bytes of memory each.
 pub(crate) const CAPTURE_LIMIT: usize = 64 * 1024;

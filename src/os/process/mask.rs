@@ -188,7 +188,7 @@ fn occurrence(text: &[u8], secret: &[u8]) -> Occurrence {
                 at += 1;
                 break;
             }
-            let skipped = if count == 0 { 0 } else { unseen(rest) };
+            let skipped = if count == 0 { 0 } else { invisible_len(rest) };
             at += skipped;
             if skipped == 0 || at - count > SKIPPED || is_opaque() {
                 return Occurrence::None;
@@ -200,7 +200,7 @@ fn occurrence(text: &[u8], secret: &[u8]) -> Occurrence {
 
 /// Returns the length of the invisible beginning of a text: a terminal sequence, in bytes as
 /// [`without_escapes`] takes it in characters; a carriage return before a line feed.
-fn unseen(text: &[u8]) -> usize {
+fn invisible_len(text: &[u8]) -> usize {
     let run = |from: usize, wanted: fn(u8) -> bool| {
         let rest = text.iter().skip(from);
         from + rest.take_while(|b| wanted(**b)).count()

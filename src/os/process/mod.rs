@@ -18,7 +18,7 @@ pub mod capture;
 pub mod confine;
 pub mod doorbell;
 mod filter;
-mod frame;
+mod messages;
 pub mod guarantees;
 pub mod input;
 pub mod mask;

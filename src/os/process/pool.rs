@@ -1,6 +1,6 @@
 //! Manages the pool of supervisors, and handles steps whose supervisor has died.
 
-use super::frame::{Inbox, Reply, Secret, SupervisorAnswer, pair};
+use super::messages::{Inbox, Reply, Secret, SupervisorAnswer, pair};
 use super::supervise::ARGUMENT;
 use super::sys;
 use super::tree::{self, Groups};
@@ -367,7 +367,7 @@ fn sweep_orphans(supervisors: &BTreeSet<i32>, patience: Duration) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{End, send_reply};
+    use super::super::messages::{End, send_reply};
     use super::*;
     use rustix::fd::AsFd as _;
 

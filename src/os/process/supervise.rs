@@ -9,7 +9,7 @@
 //! everything.
 
 use super::confine::{Confine, Unconfined};
-use super::frame::{
+use super::messages::{
     End, Inbox, Order, Reply, Secret, Start, SupervisorAnswer, pair, send_reply, send_socket,
 };
 use super::observe::{self, Observer};
@@ -133,7 +133,7 @@ struct Time {
 }
 
 impl Time {
-    fn of(start: &Start) -> Option<Self> {
+    fn from_start(start: &Start) -> Option<Self> {
         let limit = Instant::now().checked_add(Duration::from_millis(start.limit_ms))?;
         Some(Self {
             limit,
@@ -322,7 +322,7 @@ impl Supervisor {
         let mut running = Running {
             number,
             leader,
-            time: Time::of(&order),
+            time: Time::from_start(&order),
             timed_out: false,
             ended: None,
             terminated: false,

@@ -56,7 +56,7 @@ pub fn copy_in(root: &Root, path: &RepoPath, own: &Path) -> io::Result<()> {
     let mode = from.metadata()?.permissions().mode() & 0o777;
     let folder = made(root, &path.folder(), false)?;
     let name = OsStr::from_bytes(path.name());
-    let new = NewFile::beside(folder.place.as_fd(), name, REMEMBERED)?;
+    let new = NewFile::create(folder.place.as_fd(), name, REMEMBERED)?;
     io::copy(&mut from, &mut new.file())?;
     fchmod(new.file(), Mode::from_raw_mode(mode))?;
     new.rename()?;

@@ -4,7 +4,7 @@ use super::amendment::Amendment;
 use super::context::{Context, Deeds, Finding, FindingKind, planned, request_for};
 use super::covering::cover;
 use super::observed::ObservedCheck;
-use crate::imply::alone;
+use crate::implication::alone;
 
 use crate::facts::{Certainty, FactAnswer, Facts, Question};
 use crate::prepared::Prepared;

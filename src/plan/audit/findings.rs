@@ -26,7 +26,7 @@ pub struct ObservedFindings {
 impl ObservedFindings {
     /// Reports the findings of an audit, and fails the run for those of the kinds in `denied`. If
     /// the observation has gaps, the absence of findings proves nothing, and a pass is incomplete.
-    pub fn of(audited: &Audited, denied: &[FindingKind]) -> Self {
+    pub fn new(audited: &Audited, denied: &[FindingKind]) -> Self {
         let gaps = audited.incomplete.iter();
         let gaps = gaps.map(|gap| format!("{}: {}", visible(&gap.check), gap.reason));
         let gaps: Vec<String> = gaps.collect();
@@ -38,13 +38,13 @@ impl ObservedFindings {
         let refused = refused(&findings);
         Self {
             notes: notes.collect(),
-            caveats: refused.into_iter().chain(unseen(&gaps, denied)).collect(),
+            caveats: refused.into_iter().chain(unobserved(&gaps, denied)).collect(),
         }
     }
 
     /// Reports that the contract could not be compared with the observed effects.
     pub fn unknown(why: String, denied: &[FindingKind]) -> Self {
-        let unseen = unseen(std::slice::from_ref(&why), denied);
+        let unseen = unobserved(std::slice::from_ref(&why), denied);
         Self {
             caveats: unseen.into_iter().collect(),
             notes: vec![Note::new(INCOMPLETE, why)],
@@ -74,7 +74,7 @@ fn refused(findings: &[&Finding]) -> Option<Caveat> {
 }
 
 /// Returns the caveat on what was not seen where findings are denied.
-fn unseen(gaps: &[String], denied: &[FindingKind]) -> Option<Caveat> {
+fn unobserved(gaps: &[String], denied: &[FindingKind]) -> Option<Caveat> {
     if gaps.is_empty() || denied.is_empty() {
         return None;
     }

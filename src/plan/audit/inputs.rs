@@ -131,7 +131,7 @@ fn listings<'a>(
     inputs: &Selection,
 ) -> Vec<Listing<'a>> {
     let listed = seen.listed();
-    let read = ReadFiles::of(seen);
+    let read = ReadFiles::new(seen);
     let folders = read.by_folder.iter();
     let folders = folders.filter(|(dir, _)| !dir.is_root() && listed.contains(dir));
     let kinds = folders.flat_map(|(_, files)| read.kinds(files).into_keys());
@@ -228,7 +228,7 @@ struct ReadFiles<'a> {
 }
 
 impl<'a> ReadFiles<'a> {
-    fn of(seen: &ObservedCheck<'a>) -> Self {
+    fn new(seen: &ObservedCheck<'a>) -> Self {
         let mut by_folder: BTreeMap<_, Vec<&RepoPath>> = BTreeMap::new();
         let mut folders = BTreeMap::new();
         for path in seen.tracked.iter().filter(|path| ending(path).is_some()) {

@@ -7,7 +7,7 @@ use super::context::{
 };
 use super::observed::is_reserved;
 use crate::Plan;
-use crate::contains::predecessors;
+use crate::containment::predecessors;
 use crate::request::{Request, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;

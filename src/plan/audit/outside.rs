@@ -32,7 +32,7 @@ pub(super) fn find(context: &Context<'_>, seen: &ObservedCheck<'_>) -> Vec<Findi
         }
     }
     for (peer, programs) in &seen.peers {
-        if let Some(name) = named(peer) {
+        if let Some(name) = peer_name(peer) {
             let did = found.entry(name.clone()).or_default();
             did.insert(name, programs);
         }
@@ -82,7 +82,7 @@ fn is_named(context: &Context<'_>, seen: &ObservedCheck<'_>, path: &Word) -> boo
 }
 
 /// Returns how a socket or an address is named, unless it is of no interest.
-fn named(peer: &Peer) -> Option<String> {
+fn peer_name(peer: &Peer) -> Option<String> {
     match peer {
         Peer::Socket(path) if path.as_str().is_some_and(|path| HARMLESS.contains(&path)) => None,
         Peer::Socket(path) => Some(visible(path)),

@@ -122,7 +122,7 @@ impl<'a> Files<'a> {
         let words: Vec<String> = argv()
             .map(|word| String::from_utf8_lossy(word.as_bytes()).into_owned())
             .collect();
-        let mut files = Self::of(&words, &step.dir, &step.tool_path, facts);
+        let mut files = Self::new(&words, &step.dir, &step.tool_path, facts);
         // A name that is not UTF-8 may be that of a script.
         for word in argv().filter(|word| word.as_str().is_none()) {
             files.exact(step.dir.join(word.as_bytes()).ok(), SCRIPT);
@@ -130,7 +130,7 @@ impl<'a> Files<'a> {
         files
     }
 
-    pub fn of(
+    pub fn new(
         words: &[String],
         dir: &RepoPath,
         tool_path: &'a [RepoPath],
@@ -301,7 +301,7 @@ impl<'a> Files<'a> {
         self.by.push(question);
         let part = format!("what `{path}` sources");
         for line in lines.iter().filter_map(|line| line.strip_prefix(". ")) {
-            for place in named(line, dir, &path) {
+            for place in candidates(line, dir, &path) {
                 self.add(place, part.clone());
             }
         }
@@ -390,7 +390,7 @@ impl<'a> Files<'a> {
         };
         self.by.push(question);
         for name in lines.iter().filter_map(|l| l.strip_prefix("include ")) {
-            for place in named(name, dir, makefile) {
+            for place in candidates(name, dir, makefile) {
                 let inner = match &place {
                     Place::Exact(path) if !name.starts_with('$') => Some(path.clone()),
                     _ => None,
@@ -407,7 +407,7 @@ impl<'a> Files<'a> {
 
 /// The places that a name in a script or makefile may mean: where the program runs, next to the file,
 /// and, where a variable begins it, in any folder above the file.
-fn named(name: &str, dir: &RepoPath, file: &RepoPath) -> Vec<Place> {
+fn candidates(name: &str, dir: &RepoPath, file: &RepoPath) -> Vec<Place> {
     let own = file.folder();
     let (rest, mut folders) = match name.strip_prefix('$') {
         Some(rest) => {

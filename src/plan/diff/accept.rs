@@ -69,7 +69,7 @@ pub(super) fn check(contract: &Contract, unit: &Unit<'_>) -> Accept {
 }
 
 /// Says how a check that is gone is accepted.
-pub(super) fn gone(check: &Check) -> Accept {
+pub(super) fn removed_check(check: &Check) -> Accept {
     Accept {
         name: check.id.clone(),
         words: Digest::of_value(&("gone", &check.id)),
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_accepted_is_named_and_digested() {
-        let digest = Digest::of(b"x");
+        let digest = Digest::hash(b"x");
         let text = format!("a=b={digest}");
         let accept: Accept = text.parse().unwrap();
         assert_eq!((accept.name.as_str(), &accept.words), ("a=b", &digest));

@@ -3,7 +3,7 @@
 use super::accept;
 use super::difference::{At, Class, ContractDiff, Difference, VERSION};
 use super::reach::{Divided, Obligation, Question, Reachability};
-use super::settings::{self, About, Finding, finding, items, shown};
+use super::settings::{self, Topic, Finding, finding, items, quote};
 use super::units::Key;
 use super::units::UnitIndex;
 use super::units::{Pairs, Unit, Units};
@@ -142,7 +142,7 @@ impl<'a> Comparison<'a> {
             (said.class, said.why) = no_count(unit.check);
         }
         self.push(Difference {
-            accept: Some(accept::gone(unit.check)),
+            accept: Some(accept::removed_check(unit.check)),
             request,
             ..difference(said, subject(unit), at, None)
         });
@@ -169,7 +169,7 @@ impl<'a> Comparison<'a> {
             let mut tracked = tracked.iter();
             let hit = tracked.find(|path| globs.iter().any(|g| g.matches(path)))?;
             let word = row.setting().word;
-            Some(format!("`{word}` selects {}, which git tracks", shown(hit)))
+            Some(format!("`{word}` selects {}, which git tracks", quote(hit)))
         });
         let permissions = Row::compared().iter().filter_map(|row| {
             let setting = row.setting();
@@ -198,7 +198,7 @@ impl<'a> Comparison<'a> {
             alone.push(finding(Class::Undecided, MIXED, why));
         }
         if old.check.id != new.check.id && (old.check.named || new.check.named) {
-            let what = format!("renamed to {}", shown(&new.check.id));
+            let what = format!("renamed to {}", quote(&new.check.id));
             let why = "`--only` and `--skip` go by the name";
             alone.push(finding(Class::Changes, what, why));
         }
@@ -214,7 +214,7 @@ impl<'a> Comparison<'a> {
             findings.extend(both.into_iter().filter(|(f, _)| f.class != Class::Cosmetic));
         }
         for (mut finding, request) in findings {
-            if finding.class == Class::Weakens && !counts && finding.about != About::Others {
+            if finding.class == Class::Weakens && !counts && finding.about != Topic::Others {
                 (finding.class, finding.why) = no_count(old.check);
             }
             // Of thousands of checks only the undecided ones are digested.
@@ -290,7 +290,7 @@ impl<'a> Comparison<'a> {
 
     fn needs(&self, old: &Unit, new: &Unit) -> Vec<Finding> {
         let pairs = self.pairs;
-        let name = |contract: &Contract, i: &CheckIndex| shown(&contract.checks[*i].id);
+        let name = |contract: &Contract, i: &CheckIndex| quote(&contract.checks[*i].id);
         type Needs = BTreeMap<UnitIndex, CheckIndex>;
         let by_unit = |unit: &Unit, units: &Units| -> Needs {
             let needs = unit.check.needs.iter();
@@ -483,7 +483,7 @@ fn no_count(check: &Check) -> (Class, Option<String>) {
 }
 
 pub(super) fn subject(unit: &Unit) -> String {
-    format!("check {}", shown(&unit.check.id))
+    format!("check {}", quote(&unit.check.id))
 }
 
 pub(super) fn at(side: &Side, check: &Check) -> At {

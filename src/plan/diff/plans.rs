@@ -132,7 +132,7 @@ pub fn compare(old: &Plan, new: &Plan) -> PlanDiff {
 /// Compares two lists whose members have names under `key`. Equal names in one list are
 /// distinguished by their number.
 fn members(old: &[Value], new: &[Value], key: &str) -> Members {
-    let (before, after) = (named(old, key), named(new, key));
+    let (before, after) = (by_name(old, key), by_name(new, key));
     let places = before.iter().enumerate();
     let places: BTreeMap<&str, (usize, &Value)> = places
         .map(|(i, (name, value))| (name.as_str(), (i, *value)))
@@ -165,7 +165,7 @@ fn members(old: &[Value], new: &[Value], key: &str) -> Members {
     members
 }
 
-fn named<'a>(list: &'a [Value], key: &str) -> Vec<(String, &'a Value)> {
+fn by_name<'a>(list: &'a [Value], key: &str) -> Vec<(String, &'a Value)> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let name = |value: &'a Value| {
         let name = match value.get(key) {

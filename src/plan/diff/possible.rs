@@ -7,7 +7,7 @@ use super::units::{Units, units};
 use crate::error::PlanError;
 use crate::explain::place;
 use crate::facts::Facts;
-use crate::frame::known_role;
+use crate::skeleton::known_role;
 use crate::prepared::Prepared;
 use crate::request::Request;
 use crate::select::{ConditionResults, holds, shorten, words};

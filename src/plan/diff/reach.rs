@@ -235,7 +235,7 @@ impl<'a> Question<'a> {
                     );
                     clauses.sort_by_key(Vec::len);
                     let mut start = self.start(space);
-                    let must = file.map(|atom| Bits::of(space.atoms.len(), |a| a == atom));
+                    let must = file.map(|atom| Bits::from_fn(space.atoms.len(), |a| a == atom));
                     start.musts.extend(must);
                     if !start.is_possible() {
                         continue;
@@ -268,7 +268,7 @@ impl<'a> Question<'a> {
             ..State::default()
         };
         if let Some(within) = self.within {
-            let inside = space.of(&Region::Selected(within));
+            let inside = space.region_bits(&Region::Selected(within));
             start.forbidden = inside.opposite();
             start.musts.push(inside);
             (start.high, start.end) = (Some(false), Some(false));
@@ -369,7 +369,7 @@ impl<'a> Space<'a> {
         self
     }
 
-    fn of(&self, region: &Region) -> Bits {
+    fn region_bits(&self, region: &Region) -> Bits {
         match self.known.get(&key(region)) {
             Some(index) => self.inside[*index].clone(),
             None => Bits::none(self.atoms.len()),
@@ -377,20 +377,20 @@ impl<'a> Space<'a> {
     }
 
     fn all(&self) -> Bits {
-        Bits::of(self.atoms.len(), |_| true)
+        Bits::from_fn(self.atoms.len(), |_| true)
     }
 
     /// Returns the atoms that a change must touch to reach tier 1.
     fn pulling(&self, contract: &Contract) -> Bits {
         let mut bits = Bits::none(self.atoms.len());
-        raising(contract).for_each(|risk| bits.add(&self.of(&Region::Selected(&risk.selection))));
+        raising(contract).for_each(|risk| bits.add(&self.region_bits(&Region::Selected(&risk.selection))));
         bits
     }
 
     /// Returns the clauses that must all hold for a place to apply. `None` when it cannot for this
     /// role.
     fn clauses(&self, place: Place<'_>, role: &str) -> Option<Vec<Vec<Literal>>> {
-        let selected = |s: &Selection| self.of(&Region::Selected(s));
+        let selected = |s: &Selection| self.region_bits(&Region::Selected(s));
         let mut clauses = Vec::new();
         for test in place.tests() {
             match test {
@@ -403,7 +403,7 @@ impl<'a> Space<'a> {
                     clauses.push(vec![Literal::None(selected(s).opposite())]);
                 }
                 Test::ChangedAll(s) => {
-                    let items = s.positive().map(|item| self.of(&Region::Item(s, item)));
+                    let items = s.positive().map(|item| self.region_bits(&Region::Item(s, item)));
                     clauses.extend(items.map(|bits| vec![Literal::Some(bits)]));
                 }
                 Test::Exists(all) => {
@@ -428,14 +428,14 @@ impl<'a> Space<'a> {
 
     /// Returns the atoms whose files a place passes to `{changed}`.
     fn handed(&self, place: Place<'_>, dir: &RepoPath) -> impl Iterator<Item = AtomIndex> {
-        let below = self.of(&Region::Below(dir));
+        let below = self.region_bits(&Region::Below(dir));
         let atoms = self.atoms.indices();
         atoms.filter(move |a| below.has(*a) && self.hands_over(place, *a))
     }
 
     fn hands_over(&self, place: Place<'_>, atom: AtomIndex) -> bool {
         let mut narrowing = place.tests().filter_map(Test::narrowing);
-        narrowing.all(|s| self.of(&Region::Selected(s)).has(atom))
+        narrowing.all(|s| self.region_bits(&Region::Selected(s)).has(atom))
     }
 
     /// Returns the smallest request that a state allows: as few files as are needed, each as

@@ -6,10 +6,10 @@
 
 use super::contracts::{Side, at};
 use super::difference::{At, Class};
-use super::settings::{About, Finding, compare, finding, shown};
+use super::settings::{Topic, Finding, compare, finding, quote};
 use super::shared::{budget, listed_without};
 use super::units::{Pairs, UnitIndex, work};
-use crate::about::is_about;
+use crate::focus::is_about;
 use crate::request::{Request, Selector, Skip};
 use crate::scope::OUTSIDE;
 use crate::{Origin, Plan, Step, StepIndex};
@@ -51,7 +51,7 @@ impl Weaker {
             let then = if self.is_old { " at the base" } else { "" };
             format!(" ({}:{}{then})", visible(&at.file), at.line)
         });
-        let name = self.check.as_ref().map_or("the contract".to_owned(), shown);
+        let name = self.check.as_ref().map_or("the contract".to_owned(), quote);
         format!("{name}{} {}", place.unwrap_or_default(), self.what)
     }
 }
@@ -235,7 +235,7 @@ impl Comparison<'_> {
         }
         // What is made is compared by the files themselves: `made`.
         let counts = |f: &Finding| {
-            f.about != About::Order && matches!(f.class, Class::Weakens | Class::Undecided)
+            f.about != Topic::Order && matches!(f.class, Class::Weakens | Class::Undecided)
         };
         found.retain(counts);
         found
@@ -249,7 +249,7 @@ impl Comparison<'_> {
             let partner = self.pairs.to_new.get(&self.pairs.old.of[**i]);
             !partner.is_some_and(|p| needed.contains(p))
         });
-        let name = |i: &CheckIndex| shown(&self.old.side.contract.checks[*i].id);
+        let name = |i: &CheckIndex| quote(&self.old.side.contract.checks[*i].id);
         lost.map(|i| finding(Class::Weakens, format!("no longer needs {}", name(i)), ""))
             .collect()
     }
@@ -265,7 +265,7 @@ impl Comparison<'_> {
         let mut found = Vec::new();
         // With any change outside its scope the newer plan runs nothing and fails.
         if let Some(path) = before.first().filter(|_| after.is_empty()) {
-            let path = shown(path);
+            let path = quote(path);
             found.push(whole(format!(
                 "lets a change of {path} pass, which its `scope` refused"
             )));
@@ -308,7 +308,7 @@ impl Comparison<'_> {
         let mut made = changed
             .map(|f| &f.path)
             .filter(|path| makes(self.new.plan, path) && !makes(self.old.plan, path));
-        let path = shown(made.find(about)?);
+        let path = quote(made.find(about)?);
         Some(whole(format!(
             "says that its own steps make {path}: what becomes of it is not looked at"
         )))

@@ -22,7 +22,7 @@ use vplan_contract::{Body, Check};
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum Topic {
     /// The check itself.
     Itself,
     /// What it does to others, whatever its own failure counts for.
@@ -37,7 +37,7 @@ pub(super) enum About {
 pub(super) struct Finding {
     pub class: Class,
     /// What it is about.
-    pub about: About,
+    pub about: Topic,
     pub what: String,
     pub why: Option<String>,
 }
@@ -46,7 +46,7 @@ pub(super) fn finding(class: Class, what: impl Into<String>, why: impl Into<Stri
     let why = why.into();
     Finding {
         class,
-        about: About::Itself,
+        about: Topic::Itself,
         what: what.into(),
         why: (!why.is_empty()).then_some(why),
     }
@@ -94,7 +94,7 @@ fn body(old: &Check, new: &Check, found: &mut Vec<Finding>) {
             },
         ) => {
             if p != q {
-                let what = arrow("file", shown(p), shown(q));
+                let what = arrow("file", quote(p), quote(q));
                 found.push(finding(Undecided, what, "another file"));
             }
             assertions(a, b, found);
@@ -113,15 +113,15 @@ fn body(old: &Check, new: &Check, found: &mut Vec<Finding>) {
 
 fn text(body: &Body) -> String {
     match body {
-        Body::Command(command @ Command::Argv { .. }) => shown(command.to_text()),
+        Body::Command(command @ Command::Argv { .. }) => quote(command.to_text()),
         Body::Command(Command::Unsupported { text, .. })
         | Body::Shell(text)
-        | Body::Judge(text) => shown(text),
-        Body::File { path, .. } => shown(format!("file {path}")),
+        | Body::Judge(text) => quote(text),
+        Body::File { path, .. } => quote(format!("file {path}")),
     }
 }
 
-pub(super) fn shown(text: impl Display) -> String {
+pub(super) fn quote(text: impl Display) -> String {
     format!("`{}`", visible(text.to_string()))
 }
 
@@ -132,14 +132,14 @@ fn assertions(old: &[Assertion], new: &[Assertion], found: &mut Vec<Finding>) {
     for lost in old.iter().filter(|a| !is_kept(&together, a)) {
         let kind = std::mem::discriminant(lost);
         let why = match new.iter().find(|b| std::mem::discriminant(*b) == kind) {
-            Some(other) => format!("{} holds for more", shown(file::show(other))),
+            Some(other) => format!("{} holds for more", quote(file::show(other))),
             None => "a file that fails it passes".to_owned(),
         };
-        let what = format!("no longer asserts {}", shown(file::show(lost)));
+        let what = format!("no longer asserts {}", quote(file::show(lost)));
         found.push(finding(Weakens, what, why));
     }
     for more in new.iter().filter(|b| !is_kept(&together_old, b)) {
-        let what = format!("asserts {}", shown(file::show(more)));
+        let what = format!("asserts {}", quote(file::show(more)));
         found.push(finding(Strengthens, what, ""));
     }
     let same = |a: &Assertion| old.contains(a) == new.contains(a);
@@ -297,9 +297,9 @@ fn setting(row: Row, old: &Check, new: &Check) -> Option<Finding> {
         Weaker::Particular => return None,
     };
     let about = match setting.weaker {
-        Weaker::More { .. } => About::Others,
-        Weaker::Order(_) => About::Order,
-        _ => About::Itself,
+        Weaker::More { .. } => Topic::Others,
+        Weaker::Order(_) => Topic::Order,
+        _ => Topic::Itself,
     };
     Some(Finding {
         about,
@@ -426,7 +426,7 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
         (Some(Value::Number(ms)), _) if setting.takes == Takes::Duration => show_duration(*ms),
         (Some(Value::Number(n)), _) => n.to_string(),
         (Some(Value::Word(word)), _) => (*word).to_owned(),
-        (Some(Value::Text(text)), _) => shown(text),
+        (Some(Value::Text(text)), _) => quote(text),
         (Some(Value::Globs(globs)), _) => {
             listed(globs.iter().map(|glob| quoted(glob.text())).collect(), " ")
         }
@@ -434,14 +434,14 @@ fn text_of(setting: &Setting, value: Option<&Value>) -> String {
             listed(paths.iter().map(|path| quoted(path)).collect(), " ")
         }
         (Some(Value::Selection(selection)), _) => items(selection),
-        (Some(Value::Command(command)), _) => shown(command.to_text()),
+        (Some(Value::Command(command)), _) => quote(command.to_text()),
         (Some(Value::Services(services)), _) => {
-            let one = |s: &Service| format!("{} ({})", s.name, shown(&s.command));
+            let one = |s: &Service| format!("{} ({})", s.name, quote(&s.command));
             listed(services.iter().map(one).collect(), ", ")
         }
         (Some(Value::On(on)), _) => {
             let properties = on.machine().into_iter().flat_map(|m| &m.properties);
-            let one = |(name, value)| shown(format!("{name}={value}"));
+            let one = |(name, value)| quote(format!("{name}={value}"));
             match listed(properties.map(one).collect(), ", ").as_str() {
                 "" => on.word().to_owned(),
                 properties => format!("{} ({properties})", on.word()),
@@ -487,8 +487,8 @@ fn watched(weaker: Weaker, old: Option<&Selection>, new: Option<&Selection>) -> 
     let shows = || Some((Some(only_in(stricter, other, &[])?), None));
     let (class, why) = match differing_atoms(stricter, other).or_else(shows) {
         None => (Undecided, super::reach::TOO_LARGE.to_owned()),
-        Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", shown(lost))),
-        Some((None, Some(more))) => (Strengthens, format!("it covers {} too", shown(more))),
+        Some((Some(lost), _)) => (Weakens, format!("it no longer covers {}", quote(lost))),
+        Some((None, Some(more))) => (Strengthens, format!("it covers {} too", quote(more))),
         Some((None, None)) => (Cosmetic, "it covers the same".to_owned()),
     };
     match (weaker, class) {
@@ -516,21 +516,21 @@ pub(super) fn items(selection: &Selection) -> String {
 fn surroundings(row: Row, old: &Check, new: &Check) -> Option<String> {
     let differs = |of: fn(&Check) -> String| Some(arrow(row.setting().word, of(old), of(new)));
     match row {
-        Row::Dir if old.dir != new.dir => differs(|c| shown(&c.dir)),
-        Row::PassEnv if old.pass_env != new.pass_env => differs(|c| shown(c.pass_env.join(" "))),
+        Row::Dir if old.dir != new.dir => differs(|c| quote(&c.dir)),
+        Row::PassEnv if old.pass_env != new.pass_env => differs(|c| quote(c.pass_env.join(" "))),
         Row::Tags if old.tags != new.tags => differs(|c| match c.tags.as_slice() {
             [] => "none".to_owned(),
-            tags => shown(tags.join(" ")),
+            tags => quote(tags.join(" ")),
         }),
         Row::Report if old.report != new.report => differs(|c| match &c.report {
-            Some(r) => shown(format!("{} \"{}\"", r.format, r.glob.text())),
+            Some(r) => quote(format!("{} \"{}\"", r.format, r.glob.text())),
             None => "none".to_owned(),
         }),
         Row::ToolPath if old.tool_path != new.tool_path => Some("tool-path differs".to_owned()),
         Row::Env if old.env != new.env => {
             let names = old.env.keys().chain(new.env.keys());
             let differ = names.filter(|n| old.env.get(*n) != new.env.get(*n));
-            let names: BTreeSet<String> = differ.map(shown).collect();
+            let names: BTreeSet<String> = differ.map(quote).collect();
             let names: Vec<String> = names.into_iter().collect();
             Some(format!("env differs in {}", names.join(", ")))
         }
@@ -556,13 +556,13 @@ mod tests {
         (list(&old, &new), list(&new, &old))
     }
 
-    fn of(glob: &str) -> Selection {
+    fn selection(glob: &str) -> Selection {
         let globs = glob.split(' ').map(Glob::parse);
         globs.map(Result::unwrap).collect()
     }
 
     fn only(glob: &str) -> Value {
-        Value::Selection(of(glob))
+        Value::Selection(selection(glob))
     }
 
     /// Checks the classes of changes, and of their opposites.
@@ -640,7 +640,7 @@ mod tests {
 
     #[test]
     fn selections_that_are_watched() {
-        let why = |a: &str, b: &str| watched(Weaker::Fewer, Some(&of(a)), Some(&of(b)));
+        let why = |a: &str, b: &str| watched(Weaker::Fewer, Some(&selection(a)), Some(&selection(b)));
         assert_eq!(
             why("src/**", "src/*"),
             (Weakens, "it no longer covers `src`".to_owned())

@@ -6,7 +6,7 @@ use super::difference::Class::{self, Changes, Cosmetic, Strengthens, Undecided, 
 use super::difference::{At, Difference};
 use super::reach::{TOO_LARGE, differing_atoms, raising};
 use super::sampled::only_in;
-use super::settings::{Finding, arrow, ceiling, finding, items, shown};
+use super::settings::{Finding, arrow, ceiling, finding, items, quote};
 use super::units::{Unit, UnitIndex};
 use crate::Policy;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,7 @@ impl<'a> Comparison<'a> {
                 Some(Some(path)) => (Strengthens, now_reached(&path)),
             };
             let said = finding(class, "added", why);
-            self.say(&about("risk", name), said, (None, Some(risk.line)));
+            self.say(&describe("risk", name), said, (None, Some(risk.line)));
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Comparison<'a> {
             let what = arrow("tier", old.tier, new.tier);
             let said = finding(Cosmetic, what, "a trigger reaches tier 1 at most");
             let lines = (Some(old.line), Some(new.line));
-            self.say(&about("risk", &old.name), said, lines);
+            self.say(&describe("risk", &old.name), said, lines);
         }
     }
 
@@ -146,7 +146,7 @@ impl<'a> Comparison<'a> {
         lost: Option<(Option<RepoPath>, Option<RepoPath>)>,
         before: &[&Selection],
     ) {
-        let subject = about("risk", &old.name);
+        let subject = describe("risk", &old.name);
         let places = (Some(old.line), new.map(|r| r.line));
         let gained = new
             .and_then(|r| differing_atoms(before, &[&r.selection]))
@@ -155,7 +155,7 @@ impl<'a> Comparison<'a> {
             None => Some((Undecided, None, TOO_LARGE.to_owned())),
             Some((Some(path), _)) => {
                 let (class, request, why) = self.tier_one();
-                let why = format!("a change of {} no longer reaches tier 1{why}", shown(path));
+                let why = format!("a change of {} no longer reaches tier 1{why}", quote(path));
                 Some((class, request, why))
             }
             Some((None, _)) => {
@@ -193,7 +193,7 @@ impl<'a> Comparison<'a> {
         let (old, new) = (self.old.contract, self.new.contract);
         let pairs = self.pairs;
         for (name, before) in &old.roles {
-            let subject = about("role", name);
+            let subject = describe("role", name);
             let Some(after) = new.roles.get(name) else {
                 let said = finding(Changes, "removed", "a request for it is refused");
                 self.say(&subject, said, (before.line, None));
@@ -203,7 +203,7 @@ impl<'a> Comparison<'a> {
             if a != b {
                 let word = |only: &[String]| match only {
                     [] => "all".to_owned(),
-                    only => shown(only.join(" ")),
+                    only => quote(only.join(" ")),
                 };
                 let what = arrow("only", word(&before.only), word(&after.only));
                 let is_lost = |i: &UnitIndex| {
@@ -234,7 +234,7 @@ impl<'a> Comparison<'a> {
                 false => (Changes, refused),
             };
             let said = finding(class, "added", why);
-            self.say(&about("role", name), said, (None, role.line));
+            self.say(&describe("role", name), said, (None, role.line));
         }
     }
 
@@ -247,7 +247,7 @@ impl<'a> Comparison<'a> {
                     0 | 1 => String::new(),
                     count => format!(", and up to {} more", count - 1),
                 };
-                let name = shown(&unit.check.id);
+                let name = quote(&unit.check.id);
                 let why = format!("it is no longer asked for {name}{more}");
                 (Weakens, request, why)
             }
@@ -334,13 +334,13 @@ impl<'a> Comparison<'a> {
             let same = (looser.is_none() && tighter.is_none())
                 .then(|| (Cosmetic, "it covers the same".to_owned()));
             let looser = looser.map(|path| {
-                let why = format!("a change of {} is no longer a violation by it", shown(path));
+                let why = format!("a change of {} is no longer a violation by it", quote(path));
                 (Weakens, why)
             });
             let tighter = tighter.map(|path| {
                 (
                     Strengthens,
-                    format!("a change of {} is a violation", shown(path)),
+                    format!("a change of {} is a violation", quote(path)),
                 )
             });
             for (class, why) in [same, looser, tighter].into_iter().flatten() {
@@ -365,12 +365,12 @@ impl<'a> Comparison<'a> {
         for ((import, _, word), line) in missing(&new, &old) {
             let why = "a file of another repository may widen what its checks may do";
             let said = finding(Weakens, format!("allow {} added", word.name()), why);
-            self.say(&about("import", import), said, (None, Some(*line)));
+            self.say(&describe("import", import), said, (None, Some(*line)));
         }
         for ((import, _, word), line) in missing(&old, &new) {
             let why = "a file of another repository may no longer widen what its checks may do";
             let said = finding(Strengthens, format!("allow {} removed", word.name()), why);
-            self.say(&about("import", import), said, (Some(*line), None));
+            self.say(&describe("import", import), said, (Some(*line), None));
         }
     }
 
@@ -442,7 +442,7 @@ impl<'a> Comparison<'a> {
             self.say("base", said, WHOLE);
         }
         if old.judge_with != new.judge_with {
-            let judge = |c: &Contract| c.judge_with.as_ref().map(|c| shown(c.to_text()));
+            let judge = |c: &Contract| c.judge_with.as_ref().map(|c| quote(c.to_text()));
             let said = finding(Undecided, differing([old, new].map(judge)), "another judge");
             self.say("judge-with", said, WHOLE);
         }
@@ -453,7 +453,7 @@ impl<'a> Comparison<'a> {
                     format!("{name}: {}", to_text(&command.env, &command.argv))
                 });
                 let all: Vec<String> = each.collect();
-                Some(shown(match all.is_empty() {
+                Some(quote(match all.is_empty() {
                     true => "none".to_owned(),
                     false => all.join(", "),
                 }))
@@ -491,7 +491,7 @@ impl<'a> Comparison<'a> {
             self.say("sequence", said, (None, Some(*line)));
         }
         if old.name != new.name {
-            let what = differing([old, new].map(|c| c.name.as_ref().map(shown)));
+            let what = differing([old, new].map(|c| c.name.as_ref().map(quote)));
             self.say("contract", finding(Cosmetic, what, ""), WHOLE);
         }
     }
@@ -540,12 +540,12 @@ fn differing(values: [Option<String>; 2]) -> String {
     format!("{old} -> {new}")
 }
 
-fn about(what: &str, name: impl Display) -> String {
-    format!("{what} {}", shown(name))
+fn describe(what: &str, name: impl Display) -> String {
+    format!("{what} {}", quote(name))
 }
 
 fn now_reached(path: &RepoPath) -> String {
-    format!("a change of {} now reaches tier 1", shown(path))
+    format!("a change of {} now reaches tier 1", quote(path))
 }
 
 /// Returns the entries whose keys the other map does not have.
@@ -563,16 +563,16 @@ pub(super) fn listed_without<T: Display + PartialEq>(
     by: &str,
 ) -> Option<String> {
     let more = list.iter().filter(|one| !other.contains(one));
-    let more: Vec<String> = more.map(shown).collect();
+    let more: Vec<String> = more.map(quote).collect();
     (!more.is_empty()).then(|| more.join(by))
 }
 
 fn cut(text: &str) -> String {
     const LONGEST: usize = 80;
     if text.chars().count() <= LONGEST {
-        return shown(text);
+        return quote(text);
     }
-    shown(text.chars().take(LONGEST).chain(['…']).collect::<String>())
+    quote(text.chars().take(LONGEST).chain(['…']).collect::<String>())
 }
 
 fn sorted(words: &[String]) -> Vec<&String> {

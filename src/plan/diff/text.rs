@@ -236,13 +236,13 @@ fn members(what: &str, members: &Members, out: &mut Lines<'_>) {
 }
 
 fn one_field(field: &Field, indent: usize, out: &mut Lines<'_>) {
-    let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), shown);
+    let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), format_value);
     let (old, new) = (side(&field.old), side(&field.new));
     out.add(indent, &format!("{} {old} -> {new}", field.field));
 }
 
 /// Formats a value on one line, cut when it is long.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     let text = visible(value.to_string());
     if text.chars().count() <= LONGEST {
         return text;
@@ -252,5 +252,5 @@ fn shown(value: &Value) -> String {
 
 fn reasons(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array);
-    list.into_iter().flatten().map(shown).collect()
+    list.into_iter().flatten().map(format_value).collect()
 }

@@ -109,8 +109,8 @@ impl Blocks {
             }
         }
         Self {
-            outermost: Bits::of(count, |i| around[i].is_empty()),
-            empty: Bits::of(count, |i| inside[i].is_empty()),
+            outermost: Bits::from_fn(count, |i| around[i].is_empty()),
+            empty: Bits::from_fn(count, |i| inside[i].is_empty()),
             around,
             inside,
         }
@@ -228,7 +228,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// Sums up what the tests touched.
-    pub fn of<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
+    pub fn new<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
         let (mut checks, mut pulled) =
             (BTreeSet::<CheckIndex>::new(), BTreeSet::<RiskIndex>::new());
         let mut held: Bits<ConditionIndex> = Bits::none(contract.conditions.len());
@@ -330,7 +330,7 @@ impl<'c> Definitions<'c> {
         line: usize,
         named: impl Fn() -> String,
     ) {
-        let row = self.contract.rows.of(place);
+        let row = self.contract.rows.get(place);
         let key = (place.source, place.span, never);
         if let Some(known) = row.and_then(|_| self.known.get(&key)) {
             if let Some((_, known)) = self.all.get_mut(*known) {

@@ -86,7 +86,7 @@ pub fn definitions(contract: &Contract) -> Definitions {
     let mut all: Vec<(Definition, Alike, Vec<Alike>)> = Vec::new();
     let mut known: BTreeMap<(&str, usize, usize), Vec<usize>> = BTreeMap::new();
     for check in contract.checks.iter() {
-        let values = contract.rows.of(check.place).cloned().unwrap_or_default();
+        let values = contract.rows.get(check.place).cloned().unwrap_or_default();
         let file = contract.file(check.place.source);
         let applies = check.placements.iter().map(|placement| {
             let asks = asks(contract, check, placement);

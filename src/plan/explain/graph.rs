@@ -2,7 +2,7 @@
 
 use super::text::command_line;
 use crate::order::{Why, why};
-use crate::{Plan, Step, StepIndex, earlier};
+use crate::{Plan, Step, StepIndex, predecessors};
 use vplan_base::index::Index as _;
 use vplan_base::inert::escaped_without_commands;
 use vplan_base::word::visible;
@@ -83,7 +83,7 @@ fn tiers(plan: &Plan) -> Vec<u8> {
 fn edges(plan: &Plan) -> Vec<(StepIndex, StepIndex)> {
     let positions = plan.positions();
     let of = |(later, step): (StepIndex, &Step)| {
-        let before = earlier(&positions, later, step.after.iter());
+        let before = predecessors(&positions, later, step.after.iter());
         before.map(|e| (e, later)).collect::<Vec<_>>()
     };
     plan.numbered_steps().flat_map(of).collect()

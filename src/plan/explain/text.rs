@@ -1,9 +1,9 @@
 //! Renders a plan as text for people.
 
 use super::checks::{changed_texts, taken_out, taken_out_text};
-use super::outlook::{Outlook, StepOutlook};
+use super::forecast::{Outlook, StepOutlook};
 use super::{Mark, Options, sentence};
-use crate::beside::StepBeside;
+use crate::parallel::StepBeside;
 use crate::caveat;
 use crate::definition::DEFINITION_CHANGED;
 use crate::field::FieldValue;
@@ -42,7 +42,7 @@ pub fn explain_text(plan: &Plan, options: &Options) -> String {
         page.out.push('\n');
         page.step(at + 1, digits, step);
         let of_step = outlook.and_then(|outlook| outlook.steps.get(at));
-        page.outlook(digits + 2, of_step);
+        page.write_forecast(digits + 2, of_step);
     }
     page.omitted(plan);
     page.taken_out();
@@ -283,7 +283,7 @@ impl Page<'_> {
     }
 
     /// Prints what earlier runs say of a step.
-    fn outlook(&mut self, indent: usize, outlook: Option<&StepOutlook>) {
+    fn write_forecast(&mut self, indent: usize, outlook: Option<&StepOutlook>) {
         let Some(outlook) = outlook else { return };
         if outlook.replaced_by.is_some() {
             let text = "an earlier pass stands for it";
@@ -299,12 +299,12 @@ impl Page<'_> {
             }
         }
         if let Some(beside) = &outlook.beside {
-            self.beside(indent, beside);
+            self.write_parallel(indent, beside);
         }
     }
 
     /// Prints which other steps may run in parallel with a step.
-    fn beside(&mut self, indent: usize, beside: &StepBeside) {
+    fn write_parallel(&mut self, indent: usize, beside: &StepBeside) {
         if !beside.beside.is_empty() {
             self.labelled(indent, "beside ", Mark::Dim, &names(&beside.beside));
         }

@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
     fn unexpected<T>(&self, message: &str) -> Read<T> {
         if self.newline() == 0 {
             let next = self.peek().map(String::from);
-            self.shown(&next.unwrap_or_default(), 0)?;
+            self.check_visible(&next.unwrap_or_default(), 0)?;
         }
         match (self.peek(), self.flat) {
             (Some('{' | '}'), Some(what)) => self.fail(1, format!("{what} has no blocks")),
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that this part of the text, `from` bytes after here, has no invisible character.
-    fn shown(&self, part: &str, from: usize) -> Read<()> {
+    fn check_visible(&self, part: &str, from: usize) -> Read<()> {
         let Some((at, c)) = hidden(part) else {
             return Ok(());
         };
@@ -456,7 +456,7 @@ impl<'a> Reader<'a> {
         let behind = self.rest().trim_start_matches([' ', '\t']);
         let is_marked = entry.mark.is_some();
         if let Some(behind) = behind.strip_prefix('=').filter(|_| !is_marked) {
-            entry.name = Some(self.named(entry.value, start)?);
+            entry.name = Some(self.to_name(entry.value, start)?);
             self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
             entry.mark = self.mark()?;
             let start = self.at;
@@ -469,10 +469,10 @@ impl<'a> Reader<'a> {
     fn name(&mut self) -> Read<Name> {
         let start = self.at;
         let value = self.value()?;
-        self.named(value, start)
+        self.to_name(value, start)
     }
 
-    fn named(&self, value: Value, start: usize) -> Read<Name> {
+    fn to_name(&self, value: Value, start: usize) -> Read<Name> {
         match value {
             Value::Text(text) | Value::Bare(text) => Ok(Name {
                 text,
@@ -560,7 +560,7 @@ impl<'a> Reader<'a> {
             };
             length
         };
-        self.shown(rest.get(..length).unwrap_or_default(), 0)?;
+        self.check_visible(rest.get(..length).unwrap_or_default(), 0)?;
         self.comments.push(Span::new(self.at, self.at + length));
         self.at += length;
         Ok(())
@@ -622,7 +622,7 @@ impl<'a> Reader<'a> {
                 self.at = start;
                 return self.unclosed(1, "this text is not closed");
             }
-            self.shown(plain, 0)?;
+            self.check_visible(plain, 0)?;
             text.push_str(plain);
             self.at += plain.len();
             if end == Some(&b'"') {
@@ -671,7 +671,7 @@ impl<'a> Reader<'a> {
         let line = inner.split('\n').next().unwrap_or_default();
         match line.split_once(&close) {
             Some((text, _)) => {
-                self.shown(text, hashes + 1)?;
+                self.check_visible(text, hashes + 1)?;
                 self.at += hashes + 1 + text.len() + close.len();
                 Ok(text.to_owned())
             }

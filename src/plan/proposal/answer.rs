@@ -220,8 +220,8 @@ impl Proposal {
     /// Returns the plan's reference to it.
     pub fn reference(&self) -> ProposalRef {
         ProposalRef {
-            answer: Digest::of(self.answer.as_bytes()),
-            question: Digest::of(self.question.as_bytes()),
+            answer: Digest::hash(self.answer.as_bytes()),
+            question: Digest::hash(self.question.as_bytes()),
         }
     }
 }

@@ -288,13 +288,13 @@ mod tests {
     use crate::shard::{Shard, share};
     use std::collections::BTreeSet;
 
-    fn known(times: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    fn known_times(times: &[(&str, u64)]) -> BTreeMap<String, u64> {
         let own = times.iter().map(|(id, ms)| ((*id).to_owned(), *ms));
         own.collect()
     }
 
     fn shares(plan: &Plan, count: u32, times: &[(&str, u64)]) -> Vec<String> {
-        let division = Division::new(plan, count, &known(times));
+        let division = Division::new(plan, count, &known_times(times));
         let shares = division.shares(plan);
         for (index, ids) in (1..).zip(&shares) {
             let made = share(plan, Shard { count, index }, Some(&division));
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn fewer_shares_where_that_is_fast_enough() {
         let plan = plan(["a", "b", "c", "d"].map(step).into());
-        let known = known(&[("a", 40), ("b", 30), ("c", 20), ("d", 10)]);
+        let known = known_times(&[("a", 40), ("b", 30), ("c", 20), ("d", 10)]);
         for (most, target, want) in [
             (4, 100, 1),
             (4, 50, 2),
@@ -444,7 +444,7 @@ mod tests {
             assert!(error.message.contains(says), "{new}: {error}");
         }
         let sealed = |weights: &[(&str, u64)]| {
-            let weights = known(weights);
+            let weights = known_times(weights);
             let other = Division {
                 weights,
                 ..division.clone()

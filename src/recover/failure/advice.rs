@@ -121,7 +121,7 @@ mod tests {
     use vplan_base::word::Word;
     use vplan_plan::bare::plan_of_words;
 
-    fn said(command: &str, code: FailureCode, declared: &[&str], stderr: &str) -> Option<String> {
+    fn advise(command: &str, code: FailureCode, declared: &[&str], stderr: &str) -> Option<String> {
         let plan = plan_of_words(&[command]);
         let step = &plan.steps[0];
         let mut facts = Facts::default();
@@ -196,7 +196,7 @@ mod tests {
                 None,
             ),
         ] {
-            let got = said(command, code, declared, stderr);
+            let got = advise(command, code, declared, stderr);
             assert_eq!(got.is_some(), want.is_some(), "{command}: {got:?}");
             let got = got.unwrap_or_default();
             assert!(got.contains(want.unwrap_or_default()), "{command}: {got}");

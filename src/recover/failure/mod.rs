@@ -16,7 +16,7 @@ mod text;
 pub use advice::{advice, questions as advice_questions};
 use invocation::{Layer, Tool};
 pub use requested::{AskedKind, RequestedNames, requested_names};
-use scene::{Scene, shown};
+use scene::{Scene, quote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ pub(super) fn unsupported_words(step: &Step) -> Option<String> {
         Builtin, Comment, Empty, Expansion, Operator, Program, Quote,
     };
     let unsupported = step.unsupported.as_ref()?;
-    let text = shown(match unsupported.text.as_str() {
+    let text = quote(match unsupported.text.as_str() {
         "" => &step.command,
         text => text,
     });
@@ -103,7 +103,7 @@ fn timed_out(scene: &Scene<'_>) -> Option<String> {
 }
 
 fn not_started(scene: &Scene<'_>) -> Option<String> {
-    scene.evidence.spawn_error.as_ref().map(|e| shown(&e.code))
+    scene.evidence.spawn_error.as_ref().map(|e| quote(&e.code))
 }
 
 /// Classifies why a step of the plan failed.
@@ -126,7 +126,7 @@ pub fn classify(plan: &Plan, index: StepIndex, evidence: &Evidence, facts: &Fact
 
 fn ending(evidence: &Evidence) -> String {
     match (&evidence.signal, evidence.exit) {
-        (Some(signal), _) => shown(signal),
+        (Some(signal), _) => quote(signal),
         (None, Some(code)) => format!("exit {code}"),
         (None, None) => String::new(),
     }

@@ -106,7 +106,7 @@ impl<'a> Scene<'a> {
             let mut templates = templates.iter();
             line.indent <= DEEPEST_INDENT && templates.any(|t| reads_as(&line.text, t, names))
         };
-        lines.find(is_it).map(|line| shown(&line.text))
+        lines.find(is_it).map(|line| quote(&line.text))
     }
 
     /// Like [`Scene::line`], for the names of a layer.
@@ -121,7 +121,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-pub(super) fn shown(line: &str) -> String {
+pub(super) fn quote(line: &str) -> String {
     visible(line.chars().take(EVIDENCE).collect::<String>().as_bytes())
 }
 

@@ -2,7 +2,7 @@
 
 use super::invocation::{Layer, Role};
 use super::requested::{asked_now, asked_of};
-use super::scene::{Scene, shown};
+use super::scene::{Scene, quote};
 use vplan_plan::facts::Certainty;
 
 /// Whether there is evidence that the layer's script exists, or that it was not requested at all.
@@ -27,6 +27,6 @@ pub(super) fn not_declared(scene: &Scene<'_>) -> Option<String> {
     let mut layers = scene.layers.iter();
     let layer = layers.find(|l| l.role == Role::Script && !l.lenient)?;
     let missing = asked_of(layer.clone())?.undeclared(scene.facts);
-    let missing = shown(missing.first()?);
+    let missing = quote(missing.first()?);
     Some(format!("package.json declares no script `{missing}`"))
 }

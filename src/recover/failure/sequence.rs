@@ -4,7 +4,7 @@
 //! command itself.
 
 use super::invocation::{Layer, Role, Tool, layers_of, lossy};
-use super::scene::{Scene, shown};
+use super::scene::{Scene, quote};
 use super::table::row_has;
 use vplan_base::glob::Glob;
 use vplan_base::index::Index as _;
@@ -57,7 +57,7 @@ pub(super) fn decides(scene: &Scene<'_>) -> Option<String> {
     let found = misplaced(scene.plan, scene.index)?;
     let before = found.cleanups.iter().rev().find(|c| **c < scene.index)?;
     let before = &scene.plan.step(*before).command;
-    Some(format!("`{}` stands before it", shown(before)))
+    Some(format!("`{}` stands before it", quote(before)))
 }
 
 /// Returns the steps involved, if the step at `index` is a presence check of a likely generated
@@ -435,7 +435,7 @@ mod tests {
         planned.steps[0].origin = Origin::Contract;
         assert_eq!(misplaced(&planned, second), None);
         let contract = vplan_plan::ContractRef {
-            digest: vplan_base::canon::Digest::of(b""),
+            digest: vplan_base::canon::Digest::hash(b""),
             imports: Vec::new(),
             path: "contracts/verify.vplan".to_owned(),
         };

@@ -3,7 +3,7 @@
 
 use super::goal::has_no_makefile;
 use super::invocation::{Layer, Role, Tool};
-use super::scene::{Scene, shown};
+use super::scene::{Scene, quote};
 use super::table::{EvidenceStream, TABLE, lines, row};
 use super::test_runner::tests_ran;
 use super::text::Names;
@@ -158,5 +158,5 @@ pub(super) fn node_module(scene: &Scene<'_>) -> Option<String> {
         .err
         .iter()
         .find(|line| line.indent == 0 && package(&line.text))
-        .map(|line| shown(&line.text))
+        .map(|line| quote(&line.text))
 }

@@ -129,7 +129,7 @@ mod tests {
     use vplan_base::vocabulary::FailureCode;
 
     /// Returns `command@dir` of each step after the repair of these steps, or the refusals.
-    fn said(lines: &[&str], failed: &[usize]) -> String {
+    fn repaired_commands(lines: &[&str], failed: &[usize]) -> String {
         let mut plan = plan_of_lines(lines);
         let failures: Vec<_> = failed
             .iter()
@@ -202,7 +202,7 @@ mod tests {
                 "A=2 B=3 a@., A=2 B=3 b@.",
             ),
         ] {
-            assert_eq!(said(lines, failed), want, "{lines:?}");
+            assert_eq!(repaired_commands(lines, failed), want, "{lines:?}");
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
                 "hoist-directory: the variables cannot be given to `command-2`, which needs a shell".to_owned(),
             ),
         ] {
-            assert!(said(lines, failed).contains(&want), "{lines:?}: {}", said(lines, failed));
+            assert!(repaired_commands(lines, failed).contains(&want), "{lines:?}: {}", repaired_commands(lines, failed));
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn split(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     if begins_with_carried(case.step)? {
         return None;
     }
-    apart(case)
+    separate(case)
 }
 
 /// Rewrites `cd d && a` to the command `a` with `dir d`: a leading `cd` inside the repository moves
@@ -29,10 +29,10 @@ pub(super) fn hoist(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     if !begins_with_carried(case.step)? {
         return None;
     }
-    carrying::carry(case).or_else(|| apart(case))
+    carrying::carry(case).or_else(|| separate(case))
 }
 
-fn apart(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+fn separate(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
     match carrying::blocked_by_earlier(case) {
         Some(reason) => Some(Err(reason)),
         None => Some(Ok(put_in_place(case, parts(case.step)?))),

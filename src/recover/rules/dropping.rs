@@ -207,7 +207,7 @@ mod tests {
     use vplan_plan::facts::{FactAnswer, Question};
 
     /// Returns `rule: dropped`, or all reasons against it.
-    fn said(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {
+    fn drop_result(plan: &Plan, failures: &[Failure], facts: &Facts) -> String {
         match recover(plan, failures, facts) {
             Recovery::Rewritten { rewrite, .. } => {
                 format!("{}: {}", rewrite.recovery_rule, rewrite.dropped.join(" "))
@@ -291,7 +291,7 @@ mod tests {
             let mut plan = plan_of_lines(&lines);
             edit(&mut plan);
             let failures = [reported_failure(1, codes[0]), reported_failure(2, codes[1])];
-            assert_eq!(said(&plan, &failures, &Facts::default()), want, "{what}");
+            assert_eq!(drop_result(&plan, &failures, &Facts::default()), want, "{what}");
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let only_the_first = [reported_failure(1, UnsupportedFormat)];
         let none = Facts::default();
         assert_eq!(
-            said(
+            drop_result(
                 &plan_of_lines(&["a | b", "c | d", "e | f"]),
                 &only_the_first,
                 &none
@@ -310,7 +310,7 @@ mod tests {
             NONE
         );
         for other in ["c && d", "make"] {
-            let dropped = said(
+            let dropped = drop_result(
                 &plan_of_lines(&["a | b", "c | d", other]),
                 &only_the_first,
                 &none,
@@ -328,17 +328,17 @@ mod tests {
             reported_failure(2, MissingMakeTarget),
         ];
         assert_eq!(
-            said(&plan, &failures, &Facts::default()),
+            drop_result(&plan, &failures, &Facts::default()),
             format!("{NONE}; {NONE}")
         );
         plan.steps[2].needs = vec!["command-1".into()];
         assert_eq!(
-            said(&plan, &failures, &Facts::default()),
+            drop_result(&plan, &failures, &Facts::default()),
             "drop-missing-make-target: command-2"
         );
         plan.steps[2].needs = vec!["command-1".into(), "command-2".into()];
         assert_eq!(
-            said(&plan, &failures, &Facts::default()),
+            drop_result(&plan, &failures, &Facts::default()),
             "`command-3` needs it; `command-3` needs it"
         );
     }
@@ -451,7 +451,7 @@ mod tests {
         ] {
             let mut plan = plan_of_lines(&[line, "pnpm lint"]);
             plan.request.changed = changed(file, status);
-            let got = said(&plan, &[reported_failure(1, code)], &Facts::default());
+            let got = drop_result(&plan, &[reported_failure(1, code)], &Facts::default());
             assert_eq!(
                 got.ends_with(": command-1"),
                 dropped,
@@ -486,7 +486,7 @@ mod tests {
             facts.add(Question::BaseMakeTargets(RepoPath::root()), list(base));
             let plan = plan_of_lines(&[line, "pnpm lint"]);
             assert_eq!(
-                said(&plan, &[reported_failure(1, MissingMakeTarget)], &facts),
+                drop_result(&plan, &[reported_failure(1, MissingMakeTarget)], &facts),
                 want,
                 "{line} {now:?} {base:?}"
             );

@@ -83,7 +83,7 @@ fn examples() {
         };
         assert_eq!(plan.steps, after, "{}", rule.name);
         assert_eq!(
-            (rewrite.recovery_rule.known(), rewrite.coverage),
+            (rewrite.recovery_rule.to_known(), rewrite.coverage),
             (Some(rule.name), rule.coverage)
         );
         assert_eq!(rewrite::well_formed(&plan), Ok(()));

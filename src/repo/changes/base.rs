@@ -62,7 +62,7 @@ pub struct Unrelated {
 
 impl Unrelated {
     /// Returns the branch if its merge base with HEAD is the empty tree.
-    pub fn of(branch: &str, tip: Oid, merge_base: &Oid) -> Option<Self> {
+    pub fn from_merge_base(branch: &str, tip: Oid, merge_base: &Oid) -> Option<Self> {
         merge_base.is_empty_tree().then(|| Self {
             branch: Some(branch.to_owned()),
             tip: Some(tip),
@@ -256,7 +256,7 @@ pub fn default_base(
     let view = View {
         git,
         kept,
-        remote: Whence::of(refs.remotes()?),
+        remote: Whence::from_remotes(refs.remotes()?),
         refs,
     };
     let Some(head) = git.head()? else {
@@ -271,7 +271,7 @@ pub fn default_base(
     };
     let known = |(branch, commit): (Branch, Oid), how: BaseOrigin| DefaultBase {
         commit: Some(commit),
-        unrelated: Unrelated::of(&branch.reference, branch.id, &commit),
+        unrelated: Unrelated::from_merge_base(&branch.reference, branch.id, &commit),
         reference: Some(branch.reference),
         ..DefaultBase::without_branch(how)
     };
@@ -350,7 +350,7 @@ pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitE
     let short = revision.strip_prefix("refs/remotes/").unwrap_or(revision);
     let mut named = remotes.iter();
     let named = named.find_map(|r| Some((r.clone(), within(short, &r.name)?)));
-    let (remote, branch) = match (named, Whence::of(remotes)) {
+    let (remote, branch) = match (named, Whence::from_remotes(remotes)) {
         (Some((remote, branch)), _) => (Some(remote), branch),
         (None, Whence::Remote(remote)) => {
             let branch = revision.strip_prefix("refs/heads/");
@@ -385,7 +385,7 @@ pub(super) enum Whence {
 }
 
 impl Whence {
-    pub(super) fn of(mut remotes: Vec<Remote>) -> Self {
+    pub(super) fn from_remotes(mut remotes: Vec<Remote>) -> Self {
         match remotes.iter().position(|r| r.name == "origin") {
             Some(at) => Whence::Remote(remotes.swap_remove(at)),
             None if remotes.len() > 1 => Whence::Several(remotes),

@@ -135,11 +135,11 @@ impl CommitCache {
 }
 
 fn large_head(question: &str, answer: &[u8]) -> String {
-    format!("{question}\t{}\n", Digest::of(answer))
+    format!("{question}\t{}\n", Digest::hash(answer))
 }
 
 fn sum(question: &str, answer: &str) -> String {
-    let digest = Digest::of(format!("{question}\t{answer}").as_bytes()).hex();
+    let digest = Digest::hash(format!("{question}\t{answer}").as_bytes()).hex();
     digest.get(..32).unwrap_or_default().to_owned()
 }
 

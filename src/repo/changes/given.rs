@@ -79,7 +79,7 @@ pub fn caveat(unknown: Vec<RepoPath>) -> Option<Caveat> {
         _ => "paths of the change are neither files of the work tree nor at the base",
     };
     let caveat = Caveat::new(Code::UnknownFiles, Effect::Narrows, message);
-    Some(caveat.about(unknown).way_out(
+    Some(caveat.with_files(unknown).way_out(
         "paths are relative to the repository's root, one for each file, as `git diff --name-only` prints them",
     ))
 }

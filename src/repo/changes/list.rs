@@ -395,7 +395,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<String>, String> {
+    fn format_list(bytes: &[u8], format: ListFormat, nul: bool) -> Result<Vec<String>, String> {
         let letter = |s: Status| match s {
             Status::Added => 'A',
             Status::Modified => 'M',
@@ -449,7 +449,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                shown(text.as_bytes(), format, nul),
+                format_list(text.as_bytes(), format, nul),
                 Ok(want.iter().map(|s| (*s).to_owned()).collect()),
                 "{text:?}"
             );
@@ -559,7 +559,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                shown(text.as_bytes(), format, nul),
+                format_list(text.as_bytes(), format, nul),
                 Err(want.to_owned()),
                 "{text:?}"
             );

@@ -4,7 +4,7 @@ pub mod base;
 pub mod base_caveats;
 pub mod ci;
 pub mod commit_cache;
-pub mod earlier;
+pub mod earlier_commits;
 pub mod error;
 pub mod gathered;
 pub mod given;
@@ -107,7 +107,7 @@ pub fn gather_stated(
         ChangeSource::Staged => staged(repository(git)?)?,
         ChangeSource::All => all(repository(git)?)?,
         ChangeSource::Named(paths) => {
-            let files: Result<_, _> = paths.iter().map(|p| named(p)).collect();
+            let files: Result<_, _> = paths.iter().map(|p| parse_changed_file(p)).collect();
             given_files(files?, "the paths on the command line", git)
         }
         ChangeSource::From { bytes, format, nul } => {
@@ -237,7 +237,7 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
             Compared::Whole { why, .. } => Err(ChangeError::CiWhole { why }),
         };
     };
-    let tip = git.named(name)?;
+    let tip = git.resolve_name(name)?;
     let head = git
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
@@ -251,13 +251,13 @@ pub fn base(git: &Git, revision: &BaseRevision, lookup: Lookup<'_>) -> Result<Ba
         what: merge_base_with(name),
         notes: Vec::new(),
         caveats: Vec::new(),
-        unrelated: Unrelated::of(name, tip, &commit),
+        unrelated: Unrelated::from_merge_base(name, tip, &commit),
         tip: Some(tip),
     })
 }
 
 /// Reads `[STATUS:]PATH`, or `:/PATH`, which is from the root in any directory.
-fn named(text: &[u8]) -> Result<ChangedFile, list::Problem> {
+fn parse_changed_file(text: &[u8]) -> Result<ChangedFile, list::Problem> {
     let (status, path) = split_status(text);
     let path = text.strip_prefix(given::FROM_ROOT).unwrap_or(path);
     Ok(ChangedFile {
@@ -296,7 +296,7 @@ mod tests {
             ("added:", Err("an empty path")),
             ("../a", Err("`../a` leaves the repository")),
         ] {
-            let got = named(text.as_bytes())
+            let got = parse_changed_file(text.as_bytes())
                 .map(|f| (f.path.to_string(), f.status))
                 .map_err(|e| e.to_string());
             assert_eq!(

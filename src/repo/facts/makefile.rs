@@ -46,7 +46,7 @@ struct Reader {
 impl Reader {
     /// Processes one logical line. `None` if the targets cannot be determined.
     fn line(&mut self, text: &str) -> Option<()> {
-        let kind = Line::of(text);
+        let kind = Line::parse(text);
         if let Line::Recipe(command) = kind {
             // Without a rule before it make takes it for something else.
             let blank = command.trim_ascii().is_empty() || command.trim_ascii().starts_with('#');

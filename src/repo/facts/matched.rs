@@ -38,11 +38,11 @@ pub fn matched(
         Some(git) => Git::files_present(git).map_err(io::Error::other)?,
         None => walk(root, &RepoPath::root())?,
     };
-    let mut found = of(globs, files, |_, path| is_there(path));
+    let mut found = matched_globs(globs, files, |_, path| is_there(path));
     let open: BTreeSet<Glob> = globs.difference(&found).cloned().collect();
     if git.is_some() && !open.is_empty() {
         let ignored = below_named(&open, &beneath)?;
-        found.extend(of(&open, ignored, |glob, path| {
+        found.extend(matched_globs(&open, ignored, |glob, path| {
             let is_named = folders(glob).any(|folder| path.below(&folder).is_some());
             is_named && is_there(path)
         }));
@@ -51,7 +51,7 @@ pub fn matched(
 }
 
 /// Returns the globs that match a file which counts for them.
-fn of(
+fn matched_globs(
     globs: &BTreeSet<Glob>,
     files: Vec<RepoPath>,
     mut counts: impl FnMut(&Glob, &RepoPath) -> bool,
@@ -169,7 +169,7 @@ mod tests {
             let counts = |_: &Glob, path: &RepoPath| path.as_bytes().len() > least;
             let obvious = |glob: &&Glob| files.iter().any(|path| glob.matches(path) && counts(glob, path));
             let want: BTreeSet<Glob> = globs.iter().filter(obvious).cloned().collect();
-            prop_assert_eq!(of(&globs, files.clone(), counts), want);
+            prop_assert_eq!(matched_globs(&globs, files.clone(), counts), want);
             for (glob, first) in first_matches(&globs, files) {
                 prop_assert!(!first.is_empty() && first.iter().all(|path| glob.matches(path)));
             }

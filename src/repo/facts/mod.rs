@@ -115,7 +115,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
         };
         if tracing::enabled!(tracing::Level::DEBUG) {
             let question = visible(question.to_word());
-            tracing::debug!(%question, answer = %shown(&answer), "fact");
+            tracing::debug!(%question, answer = %describe(&answer), "fact");
         }
         facts.add(question.clone(), answer);
     }
@@ -123,7 +123,7 @@ pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::R
 }
 
 /// Describes an answer to people.
-fn shown(answer: &FactAnswer) -> String {
+fn describe(answer: &FactAnswer) -> String {
     match answer {
         FactAnswer::Word(Certainty::Yes) => "yes".to_owned(),
         FactAnswer::Word(Certainty::No) => "no".to_owned(),

@@ -14,7 +14,7 @@ use vplan_contract::Contract;
 pub const MISREAD_GLOB: Code = Code("vplan::repository::misread_glob");
 
 /// What a glob seems to mean.
-struct Look<'c> {
+struct GlobMeaning<'c> {
     used: UsedGlob<'c>,
     /// The glob that was probably meant.
     meant: Glob,
@@ -50,7 +50,7 @@ pub fn find<'f>(
             // The contract has it, too.
             let text = text.filter(|text| !texts.contains(text.as_str()))?;
             let (used, meant) = (used.clone(), Glob::parse(&text).ok()?);
-            Some(Look { used, meant, seems })
+            Some(GlobMeaning { used, meant, seems })
         };
         let text = used.glob.text();
         [
@@ -59,7 +59,7 @@ pub fn find<'f>(
             of(in_braces(text), Seems::Foreign),
         ]
     });
-    let mut found: BTreeMap<String, Look<'_>> = BTreeMap::new();
+    let mut found: BTreeMap<String, GlobMeaning<'_>> = BTreeMap::new();
     for look in looks.flatten() {
         let other = |of: &Glob, not: &Glob| {
             let mut files = files.clone();

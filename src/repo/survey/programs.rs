@@ -40,7 +40,7 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Uses the files on the disk, or with `pure` only those that git does not ignore: a copy of
     /// the repository on another machine has the same.
-    pub(super) fn of(site: &'a Site, contract: &Contract, pure: bool) -> Self {
+    pub(super) fn new(site: &'a Site, contract: &Contract, pure: bool) -> Self {
         let git = site.git.as_ref().ok().filter(|_| pure);
         let pure = git.and_then(|git| git.present().ok()).map(|files| {
             let folders = files.iter().flat_map(|file| {

@@ -11,7 +11,7 @@ use vplan_contract::{
     Body, Check, CheckIndex, Condition, ConditionIndex, Contract, Placement, Test,
 };
 use vplan_plan::explain::place;
-use vplan_plan::imply::{contradicts, implies};
+use vplan_plan::implication::{contradicts, implies};
 
 /// A check that no request can select.
 pub(crate) const NEVER_SELECTED: Code = Code("vplan::repository::never_selected");

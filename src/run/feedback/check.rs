@@ -10,7 +10,7 @@ use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_base::word::{text_if, visible};
 use vplan_check::evidence::{Captured, Evidence};
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{FailedTest, Finding, Level, TestCounts};
+use vplan_check::results::{FailedTest, Finding, Level, TestCounts};
 use vplan_plan::Step;
 
 /// Limit of each shown end of a stream, in bytes.
@@ -93,7 +93,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Returns both ends of a stream, at most `most` bytes each.
-    pub fn of(captured: &Captured, most: usize) -> Self {
+    pub fn new(captured: &Captured, most: usize) -> Self {
         let kept = captured.head.as_bytes().len() + captured.tail.as_bytes().len();
         let complete = u64::try_from(kept).is_ok_and(|kept| kept >= captured.total);
         if complete && kept <= 2 * most {
@@ -111,7 +111,7 @@ impl Excerpt {
     }
 
     /// Returns how many bytes are shown.
-    pub(super) fn shown(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.head.len() + self.tail.len()
     }
 
@@ -123,7 +123,7 @@ impl Excerpt {
         }
         let end = if is_whole { &self.head } else { &self.tail };
         let (head, tail) = (prefix(&self.head, most), suffix(end, most));
-        let left_out = self.shown().saturating_sub(head.len() + tail.len());
+        let left_out = self.len().saturating_sub(head.len() + tail.len());
         Self {
             head: head.to_owned(),
             omitted_bytes: self
@@ -182,11 +182,11 @@ pub(super) const LEVELS: [Bounds; 14] = [
 impl FailedCheck {
     /// Describes a step. Without its plan there is no advice; without its evidence, as in a report
     /// that was read, only the ends of its streams are known.
-    pub(crate) fn of(step: Option<&Step>, record: &StepRecord, most: Bounds) -> Self {
+    pub(crate) fn new(step: Option<&Step>, record: &StepRecord, most: Bounds) -> Self {
         let line = |text: &str| safe(text, most.text, |bytes| visible(bytes));
         let lines = |text: &str| safe(text, most.text, inert);
         let excerpt = |of: fn(&Evidence) -> &Captured, end: &str| match &record.evidence {
-            Some(evidence) => Excerpt::of(of(evidence), most.excerpt),
+            Some(evidence) => Excerpt::new(of(evidence), most.excerpt),
             None => Excerpt {
                 head: end.to_owned(),
                 ..Excerpt::default()
@@ -218,7 +218,7 @@ impl FailedCheck {
             failure_code: record.failure_code.clone(),
             format: record.format.clone(),
             id: record.id.clone(),
-            known: record.known(),
+            known: record.count_known(),
             log: record.log.clone(),
             problems: (record.problems.iter().take(most.items))
                 .map(|p| line(p))
@@ -288,7 +288,7 @@ impl FailedCheck {
             (&mut self.stderr, &other.stderr),
             (&mut self.stdout, &other.stdout),
         ] {
-            if theirs.shown() > mine.shown() {
+            if theirs.len() > mine.len() {
                 mine.clone_from(theirs);
             }
         }

@@ -8,7 +8,7 @@ use vplan_base::change::ChangedFile;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::{FailureCode, Open};
 use vplan_check::outcome::{Cause, Status};
-use vplan_check::reading::{FailedTest, Finding, TestCounts};
+use vplan_check::results::{FailedTest, Finding, TestCounts};
 use vplan_plan::scope::List;
 /// Maximum number of listed changed files.
 pub const FILES_SHOWN: usize = 50;

@@ -89,7 +89,7 @@ fn keeps(step: &Step, path: &RepoPath) -> bool {
         .flatten()
         .map(|w| String::from_utf8_lossy(w.as_bytes()))
         .collect();
-    let run = Invocation::of(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
+    let run = Invocation::parse(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
     path.below(&step.dir).is_some()
         && run
             .programs()

@@ -57,7 +57,7 @@ fn may_be_mended(record: &StepRecord) -> bool {
 }
 
 fn by_cause(step: &Step, record: &StepRecord) -> &'static str {
-    let code = record.failure_code.as_ref().and_then(Open::known);
+    let code = record.failure_code.as_ref().and_then(Open::to_known);
     match (record.status, record.reason) {
         (_, Some(Cause::Missing)) => {
             "install what is missing, or create the directory, and run again; the change itself was not checked"

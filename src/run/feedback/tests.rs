@@ -1,15 +1,15 @@
 //! Tests that feedback is bounded, inert, ordered and complete.
 
 use super::*;
-use crate::check_feedback::about;
+use crate::check_feedback::check_feedback;
 use crate::report::Report;
 use vplan_base::path::RepoPath;
 use vplan_base::vocabulary::FailureCode;
 use vplan_base::word::Word;
 use vplan_check::evidence::{Captured, Evidence};
 use vplan_check::outcome::Outcome;
-use vplan_check::reading::Level;
-use vplan_check::reading::{FailedTest, Finding};
+use vplan_check::results::Level;
+use vplan_check::results::{FailedTest, Finding};
 use vplan_plan::scope::List;
 use vplan_plan::{Note, Origin, step::empty};
 
@@ -46,7 +46,7 @@ fn round() -> Round<'static> {
 fn excerpts_are_bounded() {
     let short = Captured::from(&b"abcdef"[..]);
     assert_eq!(
-        Excerpt::of(&short, 3),
+        Excerpt::new(&short, 3),
         Excerpt {
             head: "abcdef".into(),
             omitted_bytes: 0,
@@ -54,7 +54,7 @@ fn excerpts_are_bounded() {
         }
     );
     assert_eq!(
-        Excerpt::of(&short, 2),
+        Excerpt::new(&short, 2),
         Excerpt {
             head: "ab".into(),
             omitted_bytes: 2,
@@ -67,14 +67,14 @@ fn excerpts_are_bounded() {
         total: 100,
     };
     assert_eq!(
-        Excerpt::of(&cut, 2),
+        Excerpt::new(&cut, 2),
         Excerpt {
             head: "ab".into(),
             omitted_bytes: 96,
             tail: "yz".into()
         }
     );
-    let long = Excerpt::of(&cut, 3);
+    let long = Excerpt::new(&cut, 3);
     assert_eq!(
         (long.omitted_bytes, long.head.len() + long.tail.len()),
         (96, 4)
@@ -181,14 +181,14 @@ fn one_check_alone() {
     // As it is read back: without evidence.
     let text = vplan_base::canon::to_canonical(&whole);
     let read: Report = serde_json::from_str(&text).unwrap();
-    let told = about(&read, Some(&plan), "b").unwrap();
+    let told = check_feedback(&read, Some(&plan), "b").unwrap();
     assert_eq!((told.step_id.as_str(), told.other_failures_count), ("b", 1));
     assert_eq!(told.failing, ["a", "b"]);
     assert!(told.other_failures.is_empty() && !told.suggestion.is_empty());
-    assert!(told.stderr.shown() >= 8_000, "{}", told.stderr.shown());
-    assert_eq!(about(&read, None, "c"), None);
-    assert_eq!(about(&read, None, "d"), None);
-    assert!(!about(&read, None, "a").unwrap().suggestion.is_empty());
+    assert!(told.stderr.len() >= 8_000, "{}", told.stderr.len());
+    assert_eq!(check_feedback(&read, None, "c"), None);
+    assert_eq!(check_feedback(&read, None, "d"), None);
+    assert!(!check_feedback(&read, None, "a").unwrap().suggestion.is_empty());
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use super::part::{
     BASE, Checked, DIVISION, MISMATCH, MergeError, NO_SHARD, Part, TAMPERED, TREE, fail, mismatch,
-    shown,
+    quote,
 };
-use crate::genuine::{Holds, examine, own_plan};
+use crate::authenticity::{AspectState, examine, own_plan};
 use crate::report::Report;
 use vplan_base::word::visible;
 use vplan_plan::Plan;
@@ -34,7 +34,7 @@ pub(super) fn check(part: Part) -> Result<Checked, MergeError> {
         Err(why) => return tampered(why),
     };
     let aspects = examine(&report, Some(&executed), None);
-    if let Some(aspect) = aspects.iter().find(|a| a.holds == Holds::No) {
+    if let Some(aspect) = aspects.iter().find(|a| a.holds == AspectState::No) {
         return tampered(&visible(aspect.message.as_bytes()));
     }
     Ok(Checked {
@@ -47,7 +47,7 @@ pub(super) fn check(part: Part) -> Result<Checked, MergeError> {
 
 /// Checks that two shards are of one division of one plan, for one base and one tree.
 pub(super) fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
-    let names = (shown(&one.name), shown(&other.name));
+    let names = (quote(&one.name), quote(&other.name));
     if one.record.plan_digest != other.record.plan_digest {
         let message = format!("`{}` and `{}` are about different plans", names.0, names.1);
         let drift = drift(&one.record.plan, &other.record.plan);
@@ -97,7 +97,7 @@ pub(super) fn agree(one: &Checked, other: &Checked) -> Result<(), MergeError> {
 
 /// Checks that a shard is one of the expected plan.
 pub(super) fn of_plan(checked: &Checked, plan: &Plan) -> Result<(), MergeError> {
-    let name = shown(&checked.name);
+    let name = quote(&checked.name);
     if checked.record.plan_digest != plan.digest {
         let message = format!("`{name}` is not about the expected plan");
         return mismatch(MISMATCH, message, drift(plan, &checked.record.plan));
@@ -121,7 +121,7 @@ pub(super) fn of_division(checked: &Checked, division: &Division) -> Result<(), 
     }
     let message = format!(
         "`{}` was dealt {}, not {} as the given division",
-        shown(&checked.name),
+        quote(&checked.name),
         dealt(checked.record.division.as_ref()),
         dealt(Some(division))
     );

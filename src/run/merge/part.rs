@@ -58,7 +58,7 @@ pub const DIVISION: &str = "vplan::merge::division";
 /// Two different reports of one shard.
 pub const DUPLICATE: &str = "vplan::merge::duplicate";
 
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn quote(name: &str) -> String {
     visible(name.as_bytes())
 }
 
@@ -91,7 +91,7 @@ pub(super) fn fail<T>(
     why: &str,
     help: Option<&'static str>,
 ) -> Result<T, MergeError> {
-    let message = format!("`{}` {why}", shown(name));
+    let message = format!("`{}` {why}", quote(name));
     Err(MergeError {
         code,
         drift: Vec::new(),

@@ -6,7 +6,7 @@ use vplan_plan::Omitted;
 use vplan_plan::caveat::{Code, Effect};
 
 /// Makes a step by its name: the verb or a setting, then what it does.
-fn named(name: &str) -> (Step, Vec<Behaviour>) {
+fn step_by_name(name: &str) -> (Step, Vec<Behaviour>) {
     let mut step = step(name);
     let quick = |finish| Behaviour {
         duration_ms: 1,
@@ -66,7 +66,7 @@ fn run(
     interrupts: &[(u64, Interrupt)],
 ) -> (Plan, Judgement, String) {
     let (steps, script): (Vec<Step>, Vec<Vec<Behaviour>>) =
-        names.split_whitespace().map(named).unzip();
+        names.split_whitespace().map(step_by_name).unzip();
     let mut plan = plan(steps);
     plan.policy.fail_fast = fail_fast;
     plan.policy.budget_ms = budget_ms;

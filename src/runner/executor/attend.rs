@@ -22,7 +22,7 @@ impl Drive<'_, '_, '_> {
             return Ok(false);
         }
         let Driver { pool, doorbell, .. } = &mut *self.driver;
-        self.services.look(self.context, (pool, doorbell));
+        self.services.advance(self.context, (pool, doorbell));
         let mut is_news = false;
         for step in self.waiting.clone() {
             match self.services.readiness(self.plan.step(step)) {
@@ -88,7 +88,7 @@ impl Drive<'_, '_, '_> {
         self.services.stop();
         while self.services.is_running() {
             let Driver { pool, doorbell, .. } = &mut *self.driver;
-            self.services.look(self.context, (pool, doorbell));
+            self.services.advance(self.context, (pool, doorbell));
             let is_stop = |news: &ExecutorEvent| {
                 matches!(news, ExecutorEvent::Signal(Signal::INT | Signal::TERM))
             };

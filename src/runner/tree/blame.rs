@@ -1,15 +1,15 @@
 //! Attributes the changes between two snapshots to steps, and decides which of them are allowed.
 
 use super::new_files::{AGAIN, NewFileLines};
-use crate::looks::{Changed, Span, Was};
+use crate::snapshots::{Changed, Span, EarlierState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::path::RepoPath;
 use vplan_base::word::and_more;
 use vplan_check::outcome::Status;
 use vplan_contract::Contract;
-use vplan_git::unseen::HiddenBy;
-use vplan_plan::about::{Focus, Interest, is_about};
+use vplan_git::skipped::HiddenBy;
+use vplan_plan::focus::{Focus, Interest, is_about};
 use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
 use vplan_plan::definition::is_defined_by;
 use vplan_plan::{Plan, Step};
@@ -83,7 +83,7 @@ pub(super) struct Attribution<'a> {
 
 /// The class of a change, by the steps that ran meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Is {
+enum ChangeClass {
     /// An output of the plan.
     Product,
     /// A file that one of them may write.
@@ -125,7 +125,7 @@ impl<'a> Concerns<'a> {
     /// Returns the steps that a file concerns, each with the kind of interest. Files left by tools
     /// concern no step. Files that the user's own ignore file hides concern only steps that select
     /// them.
-    fn about(&self, path: &RepoPath) -> Vec<(&'a Step, Interest)> {
+    fn concerned_steps(&self, path: &RepoPath) -> Vec<(&'a Step, Interest)> {
         let least = match self.hidden.get(path) {
             Some(HiddenBy::Tool) => return Vec::new(),
             Some(HiddenBy::User) => Interest::Selected,
@@ -141,9 +141,9 @@ impl<'a> Concerns<'a> {
     /// Returns the steps for which a change of a file counts. A new file that only steps without a
     /// condition are about is one that they may leave.
     fn counting(&self, changed: &Changed) -> Vec<&'a Step> {
-        let about = self.about(&changed.path).into_iter();
+        let about = self.concerned_steps(&changed.path).into_iter();
         about
-            .filter(|(_, interest)| changed.was != Was::New || *interest == Interest::Selected)
+            .filter(|(_, interest)| changed.was != EarlierState::New || *interest == Interest::Selected)
             .map(|(step, _)| step)
             .collect()
     }
@@ -157,23 +157,23 @@ fn may_leave(ran: &[&Step], path: &RepoPath) -> bool {
 }
 
 /// `counts`: whether the change counts for any step.
-fn classify(changed: &Changed, ran: &[&Step], plan: &Plan, counts: bool) -> Is {
+fn classify(changed: &Changed, ran: &[&Step], plan: &Plan, counts: bool) -> ChangeClass {
     let path = &changed.path;
     let produces = |s: &&Step| s.produces.iter().any(|glob| glob.matches(path));
     if plan.produces(path) || ran.iter().any(produces) {
-        return Is::Product;
+        return ChangeClass::Product;
     }
     if ran.iter().any(|s| s.may_write(path)) {
-        return Is::Written;
+        return ChangeClass::Written;
     }
     let is_free = may_leave(ran, path);
     match changed.was {
-        Was::New if !ran.is_empty() && counts && !is_free => Is::Appeared,
-        Was::New if !ran.is_empty() => Is::New,
-        _ if is_free => Is::Other,
-        Was::Tracked => Is::Forbidden,
-        Was::New | Was::Untracked if counts => Is::Forbidden,
-        Was::New | Was::Untracked => Is::Other,
+        EarlierState::New if !ran.is_empty() && counts && !is_free => ChangeClass::Appeared,
+        EarlierState::New if !ran.is_empty() => ChangeClass::New,
+        _ if is_free => ChangeClass::Other,
+        EarlierState::Tracked => ChangeClass::Forbidden,
+        EarlierState::New | EarlierState::Untracked if counts => ChangeClass::Forbidden,
+        EarlierState::New | EarlierState::Untracked => ChangeClass::Other,
     }
 }
 
@@ -196,27 +196,27 @@ pub(super) fn blame<'a>(
         for changed in &span.changed {
             let path = changed.path.clone();
             let about = concerns.counting(changed);
-            match run.plan().map_or(Is::Forbidden, |plan| {
+            match run.plan().map_or(ChangeClass::Forbidden, |plan| {
                 classify(changed, &ran, plan, !about.is_empty())
             }) {
-                Is::Product => {}
-                Is::Written => {
+                ChangeClass::Product => {}
+                ChangeClass::Written => {
                     let early = had_passed(span, &passed, run, &path);
                     if !early.is_empty() {
                         before.insert(path.clone(), early);
                     }
                     wrote.insert(path);
                 }
-                Is::New => _ = left.insert(path),
-                Is::Appeared => {
+                ChangeClass::New => _ = left.insert(path),
+                ChangeClass::Appeared => {
                     suspects.extend(span.ran.iter().cloned());
                     appeared.insert(path, about.iter().map(|s| s.check()).collect());
                 }
-                Is::Other | Is::Forbidden
+                ChangeClass::Other | ChangeClass::Forbidden
                     if left.contains(&path) || appeared.contains_key(&path) => {}
-                Is::Other if concerns.is_left_by_tools(&path) => {}
-                Is::Other => _ = others.insert(path),
-                Is::Forbidden => {
+                ChangeClass::Other if concerns.is_left_by_tools(&path) => {}
+                ChangeClass::Other => _ = others.insert(path),
+                ChangeClass::Forbidden => {
                     suspects.extend(span.ran.iter().cloned());
                     let in_plan = |id: &str| {
                         run.plan()
@@ -296,7 +296,7 @@ fn between<'a>(
             if is_product || may_leave(&steps, path) || steps.iter().any(may_change) {
                 continue;
             }
-            let about = concerns.about(path).into_iter().map(|(step, _)| step);
+            let about = concerns.concerned_steps(path).into_iter().map(|(step, _)| step);
             let steps = concerns.foci.iter().map(|(step, _)| *step);
             let defined = steps.filter(|step| is_defined_by(step, path));
             let in_doubt = about
@@ -345,7 +345,7 @@ fn by_one(run: &Run<'_>, id: &str, files: &BTreeSet<RepoPath>) -> Caveat {
         format!("files changed while only `{check}` ran, by it or by something outside of the run");
     Caveat::new(Code::TreeChanged, Effect::Incomplete, message)
         .of_checks(vec![check.to_owned()])
-        .about(files.iter().cloned().collect())
+        .with_files(files.iter().cloned().collect())
         .way_out(AGAIN)
 }
 
@@ -357,8 +357,8 @@ fn of_files<'c, C: IntoIterator<Item = &'c str>>(
 ) -> Option<Caveat> {
     let (files, checks): (Vec<RepoPath>, Vec<C>) = files.into_iter().unzip();
     let caveat = Caveat::new(code, effect, message);
-    let caveat = caveat.of_checks(named(checks.into_iter().flatten().collect()));
-    (!files.is_empty()).then(|| caveat.about(files))
+    let caveat = caveat.of_checks(first_names(checks.into_iter().flatten().collect()));
+    (!files.is_empty()).then(|| caveat.with_files(files))
 }
 
 /// Makes the caveat about files that appeared and that checks of the plan select.
@@ -385,13 +385,13 @@ fn not_compared(steps: BTreeSet<&str>) -> Option<Caveat> {
     let message = "whether files changed and were restored while the checks ran is not known: the tree could not be compared between them";
     (!steps.is_empty()).then(|| {
         Caveat::new(Code::TouchedAndRestored, Effect::Narrows, message)
-            .of_checks(named(steps))
+            .of_checks(first_names(steps))
             .way_out(AGAIN)
     })
 }
 
 /// Returns the first names.
-fn named(checks: BTreeSet<&str>) -> Vec<String> {
+fn first_names(checks: BTreeSet<&str>) -> Vec<String> {
     let names = checks.into_iter().take(FILES_SHOWN);
     names.map(str::to_owned).collect()
 }
@@ -445,7 +445,7 @@ mod tests {
         ] {
             let changed = vec![Changed {
                 path: path.clone(),
-                was: Was::New,
+                was: EarlierState::New,
             }];
             let ran = has_run.then(|| plan.steps[0].id.clone());
             let spans = [Span {

@@ -97,6 +97,6 @@ pub(super) fn new_files(new: &[NewFile], lines: &NewFileLines<'_>) -> Caveat {
         None => AGAIN.to_owned(),
     };
     Caveat::new(Code::NewFiles, Effect::Note, message)
-        .about(files.cloned().collect())
+        .with_files(files.cloned().collect())
         .way_out(way_out)
 }

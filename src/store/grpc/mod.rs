@@ -406,7 +406,7 @@ async fn in_time<T>(
 /// Returns what names a content.
 pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest {
-        hash: canon::Digest::of(bytes).hex(),
+        hash: canon::Digest::hash(bytes).hex(),
         size_bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
     }
 }

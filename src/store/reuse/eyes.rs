@@ -92,7 +92,7 @@ pub(super) struct Eyes {
 impl Eyes {
     /// Hears what watches tell. What is not watched holds no longer than nothing runs.
     fn listen(&mut self, epoch: u64) {
-        let Some(changes) = self.watches.told() else {
+        let Some(changes) = self.watches.take_changes() else {
             self.is_deceived |= self.seen.values().any(|seen| seen.is_believed);
             let stays = |seen: &SeenFiles| seen.epoch == epoch && !seen.is_watched;
             self.seen.retain(|_, seen| stays(seen));
@@ -116,7 +116,7 @@ impl Eyes {
     ///
     /// # Errors
     /// As [`scan::scan`].
-    pub fn look(
+    pub fn scan(
         &mut self,
         around: &Around<'_>,
         wanted: &[Selection],

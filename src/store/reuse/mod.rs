@@ -4,7 +4,7 @@
 mod confirm;
 pub mod content;
 mod eyes;
-mod looked;
+mod step_inputs;
 pub mod other_runs;
 mod outside;
 pub mod preview;
@@ -17,7 +17,7 @@ pub mod unsteady;
 use crate::shared::SharedCache;
 use confirm::Expected;
 use eyes::{Around, Eyes, SeenFiles};
-use looked::{Look, Made, Open, Pending};
+use step_inputs::{StepInputs, Made, Open, Pending};
 use other_runs::{OtherRuns, RunMark};
 use outside::Toolchains;
 use results::{Bounds, Results, StoredPass};
@@ -50,7 +50,7 @@ use vplan_os::parallel::locked;
 use vplan_os::process::program::{Root, SearchPath, message_of};
 use vplan_os::stat_cache::Stats;
 use vplan_plan::{Note, Plan, Step, StepIndex};
-use vplan_reuse::decide::{Past, Use, Why, barrier, eligible, replaces};
+use vplan_reuse::decide::{RunSoFar, Use, Why, barrier, eligible, replaces};
 use vplan_reuse::entry::{KeptPass, Product};
 use vplan_reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
 use vplan_reuse::own_output::{inherited, may_be_output};
@@ -63,7 +63,7 @@ const MOST_PRODUCTS: usize = 20_000;
 const MOST_WRITTEN: usize = 40_000;
 
 /// The state of reuse in one run. The threads of steps query it, the executor updates it.
-pub struct Recall<'a> {
+pub struct RunCache<'a> {
     root: &'a Root,
     beneath: Beneath,
     git: Option<Git>,
@@ -89,7 +89,7 @@ pub struct Recall<'a> {
 
 #[derive(Default)]
 struct State {
-    past: Past,
+    past: RunSoFar,
     /// By step id: the pass to keep when the step ends.
     open: BTreeMap<String, Open>,
     /// By step id: why no earlier pass replaced it, and what differs.
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-impl<'a> Recall<'a> {
+impl<'a> RunCache<'a> {
     /// Opens it for one run.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl<'a> Recall<'a> {
     /// Reads everything that a step depends on. Returns the earlier pass that replaces it, if one
     /// does; otherwise remembers what is needed to keep this one. Takes as long as reading the
     /// files.
-    pub fn look(
+    pub fn find_pass(
         &self,
         plan: &Plan,
         index: StepIndex,
@@ -273,7 +273,7 @@ impl<'a> Recall<'a> {
     }
 
     /// Returns what a pass of a step rests on wherever it is, where passes of it are shared.
-    fn shared_parts(&self, step: &Step, look: &Look) -> Option<SharedParts> {
+    fn shared_parts(&self, step: &Step, look: &StepInputs) -> Option<SharedParts> {
         let seen = SeenInputs {
             parts: &look.parts,
             files: &look.files,
@@ -294,7 +294,7 @@ impl<'a> Recall<'a> {
     fn find(
         &self,
         step: &Step,
-        look: &Look,
+        look: &StepInputs,
         key: &Digest,
         trees: &dyn Snapshots,
     ) -> Result<Box<KeptPass>, Why> {
@@ -313,7 +313,7 @@ impl<'a> Recall<'a> {
     }
 
     /// Returns what has changed since the last pass of a step that was kept.
-    fn since_last(&self, step: &Step, look: &Look) -> Why {
+    fn since_last(&self, step: &Step, look: &StepInputs) -> Why {
         let Some((last, listing)) = self.results.last(&step.id) else {
             return Why::Unknown;
         };
@@ -395,8 +395,8 @@ impl<'a> Recall<'a> {
     fn made(
         &self,
         step: &Step,
-        before: &Look,
-        after: &Look,
+        before: &StepInputs,
+        after: &StepInputs,
         trees: &dyn Snapshots,
     ) -> Result<Made, Unsteady> {
         let touched = if Arc::ptr_eq(&before.files, &after.files) {
@@ -460,7 +460,7 @@ impl<'a> Recall<'a> {
 
     /// Whether, between a look at the inputs of a step that has run since and now, processes of
     /// that step alone have run.
-    fn ran_alone(&self, before: &Look) -> bool {
+    fn ran_alone(&self, before: &StepInputs) -> bool {
         let begun_and_ended = before.quiet.and_then(|epoch| epoch.checked_add(2));
         begun_and_ended == Some(self.epoch.load(Ordering::SeqCst))
             && self.running.load(Ordering::SeqCst) == 0
@@ -682,7 +682,7 @@ impl<'a> Recall<'a> {
         index: StepIndex,
         trees: &dyn Snapshots,
         anew: bool,
-    ) -> Result<Look, Unsteady> {
+    ) -> Result<StepInputs, Unsteady> {
         let step = plan.step(index);
         let quiet = self.epoch.load(Ordering::SeqCst);
         let quiet = (self.running.load(Ordering::SeqCst) == 0).then_some(quiet);
@@ -705,7 +705,7 @@ impl<'a> Recall<'a> {
         let unchanged = unchanged.map(prints).transpose();
         let unchanged = unchanged.map_err(Unsteady::Unchanged)?;
         if let Some(prints) = &unchanged {
-            set.digest = Digest::of(format!("{} {}", set.digest, digest_of(prints)).as_bytes());
+            set.digest = Digest::hash(format!("{} {}", set.digest, digest_of(prints)).as_bytes());
             set.count += prints.len() as u64;
         }
         let tools = {
@@ -715,7 +715,7 @@ impl<'a> Recall<'a> {
         };
         let (mut reads, mut toolchains) = (None, None);
         if step.confinement().level >= SandboxLevel::Files {
-            reads = outside::named(&self.outside, &step.reads)?;
+            reads = outside::digest_named(&self.outside, &step.reads)?;
             let places = step.outside_request();
             let places = self.outside.places(self.root, &environment.search, &places);
             let places = places.map_err(Unsteady::Outside)?;
@@ -726,7 +726,7 @@ impl<'a> Recall<'a> {
             environment: self.variables(step, &environment),
             files: set,
             judging: JUDGING,
-            place: Digest::of(self.root.path().as_os_str().as_bytes()),
+            place: Digest::hash(self.root.path().as_os_str().as_bytes()),
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             predecessors: order.settings_before(index),
             reads,
@@ -735,7 +735,7 @@ impl<'a> Recall<'a> {
             tools,
             vplan: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        Ok(Look {
+        Ok(StepInputs {
             parts,
             files,
             unchanged,
@@ -795,7 +795,7 @@ impl<'a> Recall<'a> {
         anew: bool,
     ) -> Result<SeenFiles, Unsteady> {
         let mut eyes = self.eyes();
-        self.around(trees, |around| eyes.look(around, wanted, anew))
+        self.around(trees, |around| eyes.scan(around, wanted, anew))
     }
 
     fn around<T>(&self, trees: &dyn Snapshots, act: impl FnOnce(&Around<'_>) -> T) -> T {
@@ -828,7 +828,7 @@ fn digest_of(prints: &Prints) -> Digest {
     for (path, print) in prints {
         text.push_str(&format!("{path:?} {print:?}\n"));
     }
-    Digest::of(text.as_bytes())
+    Digest::hash(text.as_bytes())
 }
 
 /// Removes stored passes of a repository until these bounds are met: for `vplan gc`.

@@ -33,7 +33,7 @@ const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
 ///
 /// # Errors
 /// It cannot be looked at, or is too much.
-pub(super) fn named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
+pub(super) fn digest_named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
     if named.is_empty() {
         return Ok(None);
     }
@@ -249,7 +249,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("named");
         let outside = Outside::new(Path::new("/repository"), None);
-        let state = |names: &[String]| named(&outside, names);
+        let state = |names: &[String]| digest_named(&outside, names);
         let names = [path.to_str().unwrap().to_owned()];
         let mut states = vec![state(&names).unwrap()];
         let mut next = || states.push(state(&names).unwrap());

@@ -1,12 +1,12 @@
 //! Tells, before anything runs and without changing anything, which steps of a plan an earlier pass
 //! would replace.
 
-use super::Recall;
+use super::RunCache;
 use super::scan::Snapshots;
 use vplan_check::Kind;
 use vplan_check::evidence::EarlierPass;
 use vplan_plan::{Plan, Step, StepIndex};
-use vplan_reuse::decide::{Past, Why, barrier, eligible};
+use vplan_reuse::decide::{RunSoFar, Why, barrier, eligible};
 use vplan_reuse::key::Order;
 
 /// What would become of a step that passed before.
@@ -18,12 +18,12 @@ pub enum PassPreview {
     Runs(Why, u64),
 }
 
-impl Recall<'_> {
+impl RunCache<'_> {
     /// Predicts the result of each step, in plan order, if it passed before with `inputs`. A step
     /// that would run counts as one that may change the inputs of later steps, as in a run.
     pub fn preview(&self, plan: &Plan, trees: &dyn Snapshots) -> Vec<Option<PassPreview>> {
         let order = Order::new(plan);
-        let mut past = Past::default();
+        let mut past = RunSoFar::default();
         let mut previews = Vec::new();
         for (index, step) in plan.numbered_steps() {
             let preview = self.preview_of(plan, (&order, &past), index, trees);
@@ -39,7 +39,7 @@ impl Recall<'_> {
     fn preview_of(
         &self,
         plan: &Plan,
-        (order, past): (&Order, &Past),
+        (order, past): (&Order, &RunSoFar),
         index: StepIndex,
         trees: &dyn Snapshots,
     ) -> Option<PassPreview> {

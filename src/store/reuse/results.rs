@@ -113,7 +113,7 @@ impl Results {
         bytes.extend((name.len() as u64).to_le_bytes());
         bytes.extend(name);
         bytes.extend(value);
-        Digest::of(&bytes)
+        Digest::hash(&bytes)
     }
 
     /// Returns the pass under a key.
@@ -176,7 +176,7 @@ impl Results {
         if bytes.len() as u64 > MOST_LISTING {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let digest = Digest::of(&bytes);
+        let digest = Digest::hash(&bytes);
         let name = listing_name(&digest);
         let there = self.read(&name, MOST_LISTING);
         if there.is_ok_and(|there| there == bytes) {
@@ -325,7 +325,7 @@ impl Results {
             }
             let mut salt = [0; 32];
             File::open("/dev/urandom")?.read_exact(&mut salt)?;
-            let new = NewFile::beside(self.folder.as_fd(), OsStr::new(SALT), CACHED)?;
+            let new = NewFile::create(self.folder.as_fd(), OsStr::new(SALT), CACHED)?;
             new.file().write_all(&salt)?;
             // Of two that are made at the same time, the first one counts.
             match new.link() {
@@ -349,7 +349,7 @@ impl Results {
 }
 
 fn last_name(step: &str) -> String {
-    format!("{LAST}{}", Digest::of(step.as_bytes()).hex())
+    format!("{LAST}{}", Digest::hash(step.as_bytes()).hex())
 }
 
 fn listing_name(digest: &Digest) -> String {
@@ -380,15 +380,15 @@ mod tests {
             environment: Vec::new(),
             files: FileSet {
                 count: 1,
-                digest: Digest::of(inputs.as_bytes()),
+                digest: Digest::hash(inputs.as_bytes()),
             },
             judging: 1,
-            place: Digest::of(b""),
+            place: Digest::hash(b""),
             platform: String::new(),
-            predecessors: Digest::of(b""),
+            predecessors: Digest::hash(b""),
             reads: None,
             toolchains: None,
-            settings: Digest::of(b""),
+            settings: Digest::hash(b""),
             tools: Vec::new(),
             vplan: String::new(),
         };
@@ -466,7 +466,7 @@ mod tests {
         let mut began = entry("a", "1");
         let left = began.left(entry("a", "2").parts);
         let path = vplan_base::path::RepoPath::from_exact(b"a").unwrap();
-        let listing = Listing::of([(path, Digest::of(b"1"))]);
+        let listing = Listing::from_files([(path, Digest::hash(b"1"))]);
         let digest = results.put_listing(&listing).unwrap();
         assert_eq!(results.put_listing(&listing).unwrap(), digest);
         results.put(&began, Some(&digest)).unwrap();
@@ -523,6 +523,6 @@ mod tests {
         );
         let results = Results::open(&state).unwrap();
         assert_ne!(results.conceal(b"A", b"BC"), results.conceal(b"AB", b"C"));
-        assert_ne!(results.conceal(b"A", b"x"), Digest::of(b"x"));
+        assert_ne!(results.conceal(b"A", b"x"), Digest::hash(b"x"));
     }
 }

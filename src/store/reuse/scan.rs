@@ -60,7 +60,7 @@ pub struct Scanned {
 
 impl Scan {
     /// Makes it of files in the order in which they were found: the last one of a path counts.
-    fn of(mut files: Vec<(RepoPath, ScannedFile)>) -> Self {
+    fn new(mut files: Vec<(RepoPath, ScannedFile)>) -> Self {
         if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
             files.reverse();
             files.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -102,7 +102,7 @@ impl Scan {
 
     /// Returns all of them as one set.
     pub fn set(&self) -> FileSet {
-        FileSet::of(self.files().map(|(path, seen)| (path, &seen.print)))
+        FileSet::from_files(self.files().map(|(path, seen)| (path, &seen.print)))
     }
 
     /// Whether a symlink is among them: what it leads to lies elsewhere.
@@ -271,7 +271,7 @@ fn at_most(
         None => vec![(RepoPath::root(), false)],
     };
     let in_tree: BTreeSet<RepoPath> = open.iter().map(|(folder, _)| folder.clone()).collect();
-    let enough = walk.found() + MANY;
+    let enough = walk.file_count() + MANY;
     walk.below(&mut open, &|folder| in_tree.contains(folder), enough)?;
     if !open.is_empty() {
         let share = open.len().div_ceil(parallel::parts() * SHARES);
@@ -308,7 +308,7 @@ fn at_most(
     } = walk;
     let is_later = read(place.beneath, unread, stats, &mut files)? || is_later;
     Ok(Scanned {
-        scan: Scan::of(files),
+        scan: Scan::new(files),
         folders,
         is_later,
         is_believed,
@@ -381,7 +381,7 @@ impl<'w> Walk<'w> {
         is_open: &dyn Fn(&RepoPath) -> bool,
         enough: usize,
     ) -> Result<(), Unsteady> {
-        while self.found() < enough
+        while self.file_count() < enough
             && let Some((folder, all)) = open.pop()
         {
             let mut below = Vec::new();
@@ -395,13 +395,13 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    fn found(&self) -> usize {
+    fn file_count(&self) -> usize {
         self.files.len() + self.unread.len()
     }
 
     /// Checks that not too many were found, by all parts together.
     fn are_few(&mut self) -> Result<(), Unsteady> {
-        let new = self.found() - self.counted;
+        let new = self.file_count() - self.counted;
         self.counted += new;
         let less = |left: usize| left.checked_sub(new);
         let order = Ordering::Relaxed;
@@ -449,7 +449,7 @@ impl<'w> Walk<'w> {
             match status {
                 Some(status) if counts => self.file(path, &status, counts)?,
                 None if counts || self.wanted.iter().any(|s| s.may_hold(&path)) => {
-                    self.look(path, counts)?;
+                    self.add_file(path, counts)?;
                 }
                 _ => {}
             }
@@ -461,7 +461,7 @@ impl<'w> Walk<'w> {
 
     /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
     /// written.
-    fn look(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
+    fn add_file(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
         match self.place.beneath.status(&path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
             Ok(stat) => {
@@ -500,7 +500,7 @@ impl<'w> Walk<'w> {
             // Files that are neither selected nor on the way to a selected one are skipped.
             if counts || leads {
                 if kind == FileType::RegularFile
-                    && let Some(status) = self.known(folder, &path)
+                    && let Some(status) = self.known_status(folder, &path)
                 {
                     self.file(path, &status, counts)?;
                     continue;
@@ -524,7 +524,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Returns a file's metadata, if it is as in the snapshot.
-    fn known(&mut self, folder: &RepoPath, path: &RepoPath) -> Option<FileStatus> {
+    fn known_status(&mut self, folder: &RepoPath, path: &RepoPath) -> Option<FileStatus> {
         let tree = self.place.tree?;
         if let Same::Watched(heard) = self.place.same {
             let is_quiet = heard.folders.contains(folder) && !heard.told.contains(path);
@@ -789,8 +789,8 @@ mod tests {
         for (path, file) in found.files() {
             let want = match path.to_string().as_str() {
                 "src/0/link" => None,
-                "src/39/file" => Some(Digest::of(b"src/39/deep/er/x")),
-                path => Some(Digest::of(path.as_bytes())),
+                "src/39/file" => Some(Digest::hash(b"src/39/deep/er/x")),
+                path => Some(Digest::hash(path.as_bytes())),
             };
             assert_eq!(file.print.content, want, "{path}");
         }

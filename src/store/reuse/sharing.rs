@@ -165,7 +165,7 @@ impl<'a> Sharing<'a> {
         Ok(SharedParts {
             enforced,
             environment: variables
-                .map(|(name, value)| (Word::new(name.clone()), Digest::of(value)))
+                .map(|(name, value)| (Word::new(name.clone()), Digest::hash(value)))
                 .collect(),
             files: shared::files(files, seen.held.as_ref()),
             judging: JUDGING,
@@ -210,7 +210,7 @@ impl<'a> Sharing<'a> {
             most: MOST_WRITTEN,
             stop: None,
         };
-        let state = ask(&self.pool, &asked).map(|said| Digest::of(&said));
+        let state = ask(&self.pool, &asked).map(|said| Digest::hash(&said));
         known.states.insert(started, state.clone());
         state
     }
@@ -301,7 +301,7 @@ impl<'a> Sharing<'a> {
         });
         there.is_some_and(|there| portable(&there) == portable(&product.print))
             && (self.beneath.read(&product.path, product.size))
-                .is_ok_and(|there| Digest::of(&there) == *content)
+                .is_ok_and(|there| Digest::hash(&there) == *content)
     }
 
     /// Keeps passes for other machines, until all are, `is_over` or the time is up.
@@ -352,7 +352,7 @@ impl<'a> Sharing<'a> {
             let (path, size) = paths.get(digest).ok_or(io::ErrorKind::NotFound)?;
             let bytes = self.beneath.read(path, *size).map_err(io::Error::other)?;
             // It may have been written since.
-            (Digest::of(&bytes) == *digest)
+            (Digest::hash(&bytes) == *digest)
                 .then_some(bytes)
                 .ok_or_else(|| io::Error::other(format!("`{path}` was written meanwhile")))
         };

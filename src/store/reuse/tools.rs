@@ -44,7 +44,7 @@ pub(super) fn tools(
         }
     }
     if step.sandbox >= SandboxLevel::Files {
-        named(find, step, stats, &mut tools)?;
+        add_named(find, step, stats, &mut tools)?;
     }
     Ok(tools)
 }
@@ -92,7 +92,7 @@ fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), Unst
 
 /// Adds the programs that further words of a command name, also in the text of a shell: all words that
 /// are the name of a program are taken for one.
-fn named(
+fn add_named(
     find: impl Fn(&[u8]) -> Result<PathBuf, Unsteady>,
     step: &Step,
     stats: &mut Stats,

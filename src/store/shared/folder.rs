@@ -33,7 +33,7 @@ impl Folder {
         })
     }
 
-    fn of(&self, kind: Kind) -> &OwnedFd {
+    fn kind_folder(&self, kind: Kind) -> &OwnedFd {
         match kind {
             Kind::Pass => &self.passes,
             Kind::Content => &self.contents,
@@ -41,7 +41,7 @@ impl Folder {
     }
 
     pub(super) fn get(&self, kind: Kind, key: &Digest, most: u64) -> io::Result<Option<Vec<u8>>> {
-        match state_files::read(self.of(kind), &key.hex(), most) {
+        match state_files::read(self.kind_folder(kind), &key.hex(), most) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -49,6 +49,6 @@ impl Folder {
     }
 
     pub(super) fn put(&self, kind: Kind, key: &Digest, bytes: &[u8]) -> io::Result<()> {
-        replace(self.of(kind), OsStr::new(&key.hex()), bytes, CACHED_FOR_ALL)
+        replace(self.kind_folder(kind), OsStr::new(&key.hex()), bytes, CACHED_FOR_ALL)
     }
 }

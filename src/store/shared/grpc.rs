@@ -28,7 +28,7 @@ struct KeyAction {
 }
 
 impl KeyAction {
-    fn of(key: &canon::Digest) -> Self {
+    fn from_key(key: &canon::Digest) -> Self {
         let command = Command {
             arguments: vec![NAME.to_owned(), key.hex()],
             ..Command::default()
@@ -74,7 +74,7 @@ impl Grpc {
             Kind::Pass => self.0.wait(LOOK_UP, async {
                 let request = ActionResultRequest {
                     instance_name: self.0.instance.clone(),
-                    action_digest: Some(digest_of(&KeyAction::of(key).action)),
+                    action_digest: Some(digest_of(&KeyAction::from_key(key).action)),
                     action_result: None,
                 };
                 let result: ActionResult = self.0.ask(GET_RESULT, request).await?;
@@ -94,7 +94,7 @@ impl Grpc {
             if kind == Kind::Content {
                 return self.0.write(&[bytes]).await;
             }
-            let KeyAction { command, action } = KeyAction::of(key);
+            let KeyAction { command, action } = KeyAction::from_key(key);
             self.0.write(&[&command, &action, b"", bytes]).await?;
             let request = ActionResultRequest {
                 instance_name: self.0.instance.clone(),

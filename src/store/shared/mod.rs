@@ -131,7 +131,7 @@ impl SharedCache {
     /// Returns a content of so many bytes, if it is there and whole.
     pub fn content(&self, digest: &Digest, size: u64) -> Option<Vec<u8>> {
         let bytes = self.get(Kind::Content, digest, size)?;
-        (bytes.len() as u64 == size && Digest::of(&bytes) == *digest).then_some(bytes)
+        (bytes.len() as u64 == size && Digest::hash(&bytes) == *digest).then_some(bytes)
     }
 
     /// Keeps a pass of this machine with the outputs of the step, each read when it is needed.

@@ -16,7 +16,7 @@ use vplan::effect::git::fingerprint::fingerprint;
 use vplan::effect::git::pins::NothingPinned;
 use vplan::effect::os::files::beneath::Beneath;
 use vplan::effect::repo::load::{ContractRequest, load, locate};
-use vplan::effect::runner::asserted;
+use vplan::effect::runner::file_facts;
 use vplan::effect::runner::reports::Before;
 
 /// What stands in every file outside, and in none inside.
@@ -172,7 +172,7 @@ const READERS: &[(&str, Reader)] = &[
             .unwrap_or_default()
     }),
     ("an asserted file", |_, b| {
-        asserted::gather(b, &path("contracts/d/lib.vplan"), true)
+        file_facts::gather(b, &path("contracts/d/lib.vplan"), true)
             .content
             .unwrap_or_default()
     }),
@@ -210,12 +210,12 @@ const READERS: &[(&str, Reader)] = &[
         let glob = Glob::parse("contracts/d/*.xml").unwrap();
         let nothing = tempfile::tempdir().unwrap();
         let nothing = Beneath::open(nothing.path()).unwrap();
-        let before = Before::look(nothing.into(), glob, None);
+        let before = Before::move_away(nothing.into(), glob, None);
         format!(
             "{:?}",
             before.read(
                 b,
-                &vplan::check::output::named(
+                &vplan::check::output::resolve_name(
                     vplan::base::vocabulary::FormatName::Junit,
                     vplan::check::Kind::Test
                 ),

@@ -15,7 +15,7 @@ use vplan::plan::Plan;
 use vplan::plan::digest::digest;
 use vplan::plan::document::{self, Form};
 use vplan::reuse::entry::KeptPass as Pass;
-use vplan::run::genuine::{Holds, examine};
+use vplan::run::authenticity::{AspectState, examine};
 use vplan::run::journal::{End, ReplayedRun, StepState, replay};
 use vplan::run::merge;
 
@@ -254,12 +254,12 @@ fn a_lock() -> Lock {
         );
         lock.pin(PinnedImport {
             origin: GitOrigin::parse(&origin).unwrap(),
-            digest: Digest::of(path.as_bytes()),
+            digest: Digest::hash(path.as_bytes()),
             bytes: 100 + i as u64,
         });
     }
     lock.record(RecordedAnswer {
-        question: Digest::of(b"question"),
+        question: Digest::hash(b"question"),
         proposer: "ask --json".to_owned(),
         answer: r#"{"checks":["pnpm test"]}"#.to_owned(),
     });
@@ -296,7 +296,7 @@ fn papers() -> Vec<Paper> {
                 }
                 if examine(&found, Some(&of), Some(&journal))
                     .iter()
-                    .any(|a| a.holds == Holds::No)
+                    .any(|a| a.holds == AspectState::No)
                 {
                     return Ok(Reads::Refuses);
                 }
@@ -395,7 +395,7 @@ fn papers() -> Vec<Paper> {
     }
     let mut stats = vplan::effect::os::stat_cache::Stats::default();
     let about = rustix::fs::stat(project.path("src/a")).unwrap();
-    stats.learn(b"src/a", (&about).into(), Digest::of(b"1\n"), i128::MAX);
+    stats.learn(b"src/a", (&about).into(), Digest::hash(b"1\n"), i128::MAX);
     assert_eq!(stats.len(), 1);
     let whole = stats.encode();
     add(

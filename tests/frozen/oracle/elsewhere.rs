@@ -56,7 +56,7 @@ fn any_order(bytes: &[u8]) {
     if let Ok(order) = Order::decode(bytes) {
         let text = order.encode();
         assert_eq!(Order::decode(text.as_bytes()), Ok(order.clone()), "{text}");
-        assert_eq!(order.digest(), Digest::of(text.as_bytes()), "{text}");
+        assert_eq!(order.digest(), Digest::hash(text.as_bytes()), "{text}");
         assert!(order.limit_ms > 0 && order.step.argv.is_some());
     }
 }
@@ -87,7 +87,7 @@ fn path(text: &str) -> RepoPath {
 fn print(choices: &mut Choices<'_>) -> Print {
     let link = (choices.byte().is_multiple_of(4)).then(|| Word::from("a"));
     Print {
-        content: link.is_none().then(|| Digest::of(choices.take(3))),
+        content: link.is_none().then(|| Digest::hash(choices.take(3))),
         link,
         mode: choices.one(&[0o644, 0o755]),
     }
@@ -107,7 +107,7 @@ fn order(choices: &mut Choices<'_>) -> Order {
         limit_ms: u64::from(choices.byte()),
         max_output: u64::from(choices.byte()),
         nonce: [choices.byte(); 16],
-        plan: Digest::of(b"plan"),
+        plan: Digest::hash(b"plan"),
         variables: vec![(Word::from("A"), Word::new(choices.take(4)))],
     };
     Order::new(&step, terms)
@@ -162,11 +162,11 @@ pub fn signed(bytes: &[u8]) {
         )
     });
     let mut choices = Choices(bytes);
-    let digest = |bytes: &[u8]| Digest::of(bytes);
+    let digest = |bytes: &[u8]| Digest::hash(bytes);
     let parts = SharedParts {
         enforced: Vec::new(),
         environment: vec![(Word::new(choices.take(3)), digest(b"v"))],
-        files: FileSet::of([(&path("src/a"), &print(&mut choices))]),
+        files: FileSet::from_files([(&path("src/a"), &print(&mut choices))]),
         judging: JUDGING,
         platform: "linux".to_owned(),
         predecessors: digest(b"p"),

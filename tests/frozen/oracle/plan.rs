@@ -29,13 +29,13 @@ use vplan::plan::digest::digest as digest_of;
 use vplan::plan::document::{Form, canonical};
 use vplan::plan::drift::drift;
 use vplan::plan::facts::{FactAnswer, Facts, Question};
-use vplan::plan::frame::without_contract;
+use vplan::plan::skeleton::without_contract;
 use vplan::plan::kdl::text;
 use vplan::plan::order::check_order;
 use vplan::plan::request::{Boundary, Mode, Request, Risk};
 use vplan::plan::shard::division::Division;
 use vplan::plan::shard::{Shard, share};
-use vplan::plan::sound::sound;
+use vplan::plan::soundness::sound;
 use vplan::plan::{Origin, Plan};
 
 /// What holds of every plan that was compiled.

@@ -3,7 +3,7 @@
 
 use vplan::check::output::reader::{Format, Stream};
 use vplan::check::output::{ALL, Scan, read};
-use vplan::check::reading::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
+use vplan::check::results::{FAILED_KEPT, FINDINGS_KEPT, Level, PROBLEMS_KEPT, Reading, TEXT_KEPT};
 
 /// Reading any two streams by any format ends, without a panic, and
 ///

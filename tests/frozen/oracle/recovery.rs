@@ -13,7 +13,7 @@ use vplan::check::evidence::{Captured, Evidence};
 use vplan::lang::command::parse_command;
 use vplan::plan::digest::digest;
 use vplan::plan::facts::Facts;
-use vplan::plan::sound::sound;
+use vplan::plan::soundness::sound;
 use vplan::plan::{Coverage, Plan};
 use vplan::recover::bare::bare_plan;
 use vplan::recover::{Failure, Recovery, classify as classified, preflight};

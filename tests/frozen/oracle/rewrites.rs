@@ -156,7 +156,7 @@ fn constraints(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Str
     let (now, bound_now) = (ancestors(after, false), ancestors(after, true));
     let bound = ancestors(before, true);
     let place = by_id(after);
-    let moves = rewrite.recovery_rule.known() == Some(RewriteRule::ReorderAfterCleanup);
+    let moves = rewrite.recovery_rule.to_known() == Some(RewriteRule::ReorderAfterCleanup);
     for (id, earlier) in ancestors(before, false) {
         let (Some(have), Some(bound), Some(bound_now)) =
             (now.get(id), bound.get(id), bound_now.get(id))
@@ -429,7 +429,7 @@ fn untouched(before: &Plan, after: &Plan, rewrite: &Rewrite) -> Result<(), Strin
         .filter(|id| !is.contains_key(id))
         .collect();
     let hoisted = |step: &Step| step.unsupported.is_some();
-    let reorders = rewrite.recovery_rule.known() == Some(RewriteRule::ReorderAfterCleanup);
+    let reorders = rewrite.recovery_rule.to_known() == Some(RewriteRule::ReorderAfterCleanup);
     let mut moved = BTreeSet::new();
     for (id, (_, old)) in &was {
         let Some((_, new)) = is.get(id) else { continue };

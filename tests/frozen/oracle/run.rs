@@ -17,7 +17,7 @@ use vplan::check::outcome::{Cause, Status};
 use vplan::plan::StepIndex;
 use vplan::plan::digest::seal;
 use vplan::run::event::{Action, Event, Interrupt};
-use vplan::run::genuine::{Holds, examine};
+use vplan::run::authenticity::{AspectState, examine};
 use vplan::run::journal::{lines, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
@@ -367,7 +367,7 @@ pub fn tamper(bytes: &[u8]) {
     let holds = |report: &Report, run| {
         examine(report, Some(&case.plan), Some(run))
             .iter()
-            .all(|a| a.holds != Holds::No)
+            .all(|a| a.holds != AspectState::No)
     };
     assert!(
         holds(&report, &good),

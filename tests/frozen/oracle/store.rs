@@ -5,13 +5,13 @@ use vplan::base::canon::Digest;
 use vplan::base::span::SourceId;
 use vplan::check::evidence::EarlierPass;
 use vplan::ledger::document::{decode as ledger_of, encode as ledger_text};
-use vplan::ledger::round::{About, Change, Round, RoundResult, record};
+use vplan::ledger::round::{SubjectRequest, Change, Round, RoundResult, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::lock::{Lock, decode, encode, update};
 use vplan::reuse::entry::KeptPass;
 use vplan::reuse::key::{FileSet, JUDGING, Parts, Tool};
 use vplan::run::merge::read;
-use vplan::run::past;
+use vplan::run::run_summary;
 use vplan::run::stop::stop_memo;
 
 /// A text, a zero, another one, as locks: reading is total and points inside; what is accepted is
@@ -78,7 +78,7 @@ pub fn state(bytes: &[u8]) {
             Ok(&ledger)
         );
     }
-    let key = Digest::of(b"key");
+    let key = Digest::hash(b"key");
     assert_eq!(
         KeptPass::decode(&key, bytes),
         None,
@@ -95,15 +95,15 @@ pub fn state(bytes: &[u8]) {
                 .all(|c| c == '\n' || c == '\t' || !vplan::base::word::is_unsafe_to_show(c)),
             "{memo:?}"
         );
-        let _ = vplan::run::genuine::examine(&part.report, None, None);
+        let _ = vplan::run::authenticity::examine(&part.report, None, None);
     }
     let name = String::from_utf8_lossy(bytes);
-    if past::is_run_id(&name) {
+    if run_summary::is_run_id(&name) {
         assert!(
             !name.contains(['/', '\0']) && name != "." && name != "..",
             "{name:?} leads elsewhere"
         );
-        assert_eq!(past::find(&[name.to_string()], &name), Ok(&*name));
+        assert_eq!(run_summary::find(&[name.to_string()], &name), Ok(&*name));
     }
 
     let mut choices = Choices(bytes);
@@ -147,14 +147,14 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
             Status::Stuck,
         ]);
         let round = Round {
-            about: About::default(),
+            about: SubjectRequest::default(),
             changed: if files.is_multiple_of(2) {
                 Change::Auto
             } else {
                 Change::Files(u64::from(files % 3))
             },
             contents: Contents {
-                digest: Digest::of(&[files]),
+                digest: Digest::hash(&[files]),
                 files: u64::from(files),
             },
             ended_at: "2026-01-01T00:00:00Z",
@@ -176,7 +176,7 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
 }
 
 fn entry(choices: &mut Choices<'_>) -> KeptPass {
-    let mut digest = || Digest::of(&[choices.byte()]);
+    let mut digest = || Digest::hash(&[choices.byte()]);
     let parts = Parts {
         enforced: Vec::new(),
         environment: vec![("PATH".into(), digest())],

@@ -55,7 +55,7 @@ pub(in crate::glob) struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// Compiles one alternative of a glob, whose size is limited by that of a glob.
-    pub fn of(pattern: &'a Pattern) -> Self {
+    pub fn compile(pattern: &'a Pattern) -> Self {
         let mut machine = Self::default();
         let _ = machine.add(pieces(pattern), GlobIndex::new(0), usize::MAX);
         machine.finish();

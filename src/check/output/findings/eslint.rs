@@ -4,7 +4,7 @@ use super::table::{ESLINT, ESLINT_STYLISH};
 use crate::Kind;
 use crate::output::kit::number::count;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
-use crate::reading::{Finding, Reading};
+use crate::results::{Finding, Reading};
 
 /// ESLint's text.
 pub const FORMAT: Format = Format {
@@ -101,7 +101,7 @@ impl Eslint {
         let file = self.file.get_or_insert_default();
         file.clear();
         // The name of a file is short.
-        if line.len() <= crate::reading::TEXT_KEPT {
+        if line.len() <= crate::results::TEXT_KEPT {
             file.push_str(line);
         }
     }

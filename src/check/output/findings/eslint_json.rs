@@ -4,7 +4,7 @@ use super::eslint::{is_ignored, leave_out};
 use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::reader::{Format, FormatName};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 use vplan_base::word::count;
 

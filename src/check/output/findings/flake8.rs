@@ -6,7 +6,7 @@
 use super::ruff::is_ruffs;
 use super::table::{RUFF, TableFinding};
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 
 /// Text of flake8.
 pub const FORMAT: Format = Format::linter::<Flake8>("flake8", &[FormatName::Flake8]);

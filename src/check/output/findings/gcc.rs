@@ -7,7 +7,7 @@
 use super::table::GCC;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use crate::tool::base_name;
 
 pub const FORMAT: Format = Format::compiler::<Gcc>("gcc", &[FormatName::Gcc]);

@@ -3,9 +3,9 @@
 
 use super::table::GO;
 use crate::output::kit::dedupe::Distinct;
-use crate::output::kit::place::place;
+use crate::output::kit::location::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 
 pub const FORMAT: Format = Format::compiler::<GoBuild>("go-build", &[FormatName::Go]);
 
@@ -44,7 +44,7 @@ impl GoBuild {
             }
         } else if let Some(package) = line.strip_prefix("# ") {
             self.known |= !package.is_empty() && !package.starts_with(' ');
-        } else if !self.found(line)
+        } else if !self.read_finding(line)
             && BEGINNINGS.iter().any(|words| line.starts_with(words))
             && BROKEN.iter().any(|words| line.contains(words))
         {
@@ -54,7 +54,7 @@ impl GoBuild {
     }
 
     /// A finding, if it is one: in a file of Go.
-    fn found(&mut self, line: &str) -> bool {
+    fn read_finding(&mut self, line: &str) -> bool {
         let Some(found) = GO.read(line) else {
             return false;
         };

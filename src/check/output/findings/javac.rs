@@ -4,7 +4,7 @@ use super::table::JAVAC;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Reading};
+use crate::results::{Finding, Reading};
 
 pub const FORMAT: Format = Format::compiler::<Javac>("javac", &[FormatName::Javac]);
 

@@ -6,7 +6,7 @@ use super::table::MSBUILD;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Reading};
+use crate::results::{Finding, Reading};
 
 pub const FORMAT: Format =
     Format::compiler::<Msbuild>("msbuild", &[FormatName::Dotnet, FormatName::Msbuild]);

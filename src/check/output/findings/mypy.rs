@@ -6,7 +6,7 @@
 use super::table::MYPY;
 use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 
 /// Text and JSON of mypy.
@@ -39,12 +39,12 @@ impl Mypy {
             return;
         };
         if found.is_note {
-            *self.open.of(stream) = false;
+            *self.open.get_mut(stream) = false;
             return;
         }
         let has_code = found.finding.code.is_some();
         self.telling |= has_code;
-        *self.open.of(stream) = !has_code;
+        *self.open.get_mut(stream) = !has_code;
         self.reading.find(found.finding);
     }
 
@@ -69,7 +69,7 @@ impl Mypy {
 
     /// The rest of a message, or source.
     fn more(&mut self, stream: Stream, line: &str) {
-        if !*self.open.of(stream) {
+        if !*self.open.get_mut(stream) {
             return;
         }
         let Some(finding) = self.reading.findings.last_mut() else {
@@ -85,7 +85,7 @@ impl Mypy {
                 .trim_end()
                 .to_owned();
         }
-        *self.open.of(stream) = false;
+        *self.open.get_mut(stream) = false;
     }
 }
 

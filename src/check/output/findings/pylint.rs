@@ -7,7 +7,7 @@
 use super::table::PYLINT;
 use crate::output::kit::json::{JsonContent, JsonDocument};
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 
 /// Text and JSON of pylint.

@@ -6,9 +6,9 @@
 use super::table::{RUFF, TableFinding};
 use crate::output::kit::json::{JsonContent, JsonDocument};
 use crate::output::kit::number::counted;
-use crate::output::kit::place::{ending, place};
+use crate::output::kit::location::{ending, place};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 
 /// Text and JSON of ruff.

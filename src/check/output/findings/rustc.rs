@@ -7,9 +7,9 @@
 use super::table::RUSTC;
 use crate::output::kit::dedupe::Distinct;
 use crate::output::kit::number::counted;
-use crate::output::kit::place::ending;
+use crate::output::kit::location::ending;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 
 /// Text of rustc, cargo and clippy.
 pub const FORMAT: Format = Format::compiler::<Diagnostics>(
@@ -75,7 +75,7 @@ impl Diagnostics {
             }
             [b' ', ..] => self.indented(stream, line),
             [] => {
-                if let Some(open) = self.open.of(stream) {
+                if let Some(open) = self.open.get_mut(stream) {
                     open.part = Part::Over;
                 }
             }
@@ -162,7 +162,7 @@ impl Diagnostics {
     }
 
     fn flush(&mut self, stream: Stream) {
-        if let Some(open) = self.open.of(stream).take() {
+        if let Some(open) = self.open.get_mut(stream).take() {
             self.find(open.finding);
         }
     }
@@ -184,12 +184,12 @@ impl Diagnostics {
             ..Finding::default()
         };
         let part = Part::Head;
-        *self.open.of(stream) = Some(Open { finding, part });
+        *self.open.get_mut(stream) = Some(Open { finding, part });
     }
 
     fn indented(&mut self, stream: Stream, line: &str) {
         let text = line.trim_start();
-        let Some(open) = self.open.of(stream) else {
+        let Some(open) = self.open.get_mut(stream) else {
             self.telling = self.telling || is_status(line);
             return;
         };
@@ -235,7 +235,7 @@ impl Diagnostics {
 
     /// A line that begins with neither a blank nor a severity.
     fn other(&mut self, stream: Stream, first: u8, line: &str) {
-        if let Some(open) = self.open.of(stream) {
+        if let Some(open) = self.open.get_mut(stream) {
             match first {
                 _ if line == "Caused by:" => open.part = Part::Cause,
                 _ if open.part == Part::Over => self.flush(stream),

@@ -6,7 +6,7 @@
 
 use crate::output::findings::rustc::Diagnostics;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 
 /// JSON of rustc, cargo and clippy.

@@ -3,7 +3,7 @@
 
 use super::table::SHELLCHECK;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
 
 pub const FORMAT: Format = Format::linter::<Shellcheck>("shellcheck", &[FormatName::Shellcheck]);

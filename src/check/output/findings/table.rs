@@ -4,7 +4,7 @@
 //! finding's; a group `warning` or `note` that takes part makes it that, and none an error; `mark`
 //! is what else its reader asks for.
 
-use crate::reading::{Finding, Level};
+use crate::results::{Finding, Level};
 use memchr::memmem;
 use regex::{Captures, Regex};
 use std::sync::OnceLock;
@@ -208,16 +208,16 @@ impl Forms {
     pub fn read(&self, line: &str) -> Option<TableFinding> {
         let compiled = self
             .compiled
-            .get_or_init(|| self.rows.iter().map(Compiled::of).collect());
+            .get_or_init(|| self.rows.iter().map(Compiled::from_row).collect());
         let mut forms = compiled.iter().filter(|form| form.may_match(line));
         forms
             .find_map(|form| form.pattern.as_ref()?.captures(line))
-            .map(|groups| found(&groups))
+            .map(|groups| read_finding(&groups))
     }
 }
 
 impl Compiled {
-    fn of(row: &'static Row) -> Self {
+    fn from_row(row: &'static Row) -> Self {
         Self {
             has: row
                 .has
@@ -244,7 +244,7 @@ fn has_place(line: &str) -> bool {
     memchr::memchr_iter(b':', bytes).any(|at| bytes.get(at + 1).is_some_and(u8::is_ascii_digit))
 }
 
-fn found(groups: &Captures<'_>) -> TableFinding {
+fn read_finding(groups: &Captures<'_>) -> TableFinding {
     let text = |name| groups.name(name).map(|group| group.as_str().to_owned());
     let number = |name| {
         groups
@@ -274,7 +274,7 @@ mod tests {
     fn every_pattern_is_one() {
         for forms in ALL {
             for row in forms.rows {
-                assert!(Compiled::of(row).pattern.is_some(), "{}", row.pattern);
+                assert!(Compiled::from_row(row).pattern.is_some(), "{}", row.pattern);
             }
         }
     }

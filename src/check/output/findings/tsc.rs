@@ -3,7 +3,7 @@
 use super::table::TSC;
 use crate::output::kit::number::count;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
-use crate::reading::{Finding, Reading};
+use crate::results::{Finding, Reading};
 
 /// `a.ts(1,7): error TS2322: …` and `a.ts:1:7 - error TS2322: …`.
 pub const FORMAT: Format = Format::compiler::<Tsc>("tsc", &[FormatName::Tsc]);
@@ -20,7 +20,7 @@ struct Tsc {
 impl Reader for Tsc {
     fn line(&mut self, _: Stream, line: &str) {
         if let Some(finding) = &mut self.open {
-            if line.starts_with("  ") && finding.message.len() < crate::reading::TEXT_KEPT {
+            if line.starts_with("  ") && finding.message.len() < crate::results::TEXT_KEPT {
                 finding.message.push('\n');
                 finding.message.push_str(line.trim());
                 return;
@@ -80,7 +80,7 @@ impl Tsc {
 mod tests {
     use super::*;
     use crate::output::read;
-    use crate::reading::Level;
+    use crate::results::Level;
 
     #[test]
     fn outputs() {

@@ -1,7 +1,7 @@
 //! Counts the summaries that jest and vitest print: a line of files, then one of tests.
 
 use super::number;
-use crate::reading::{Reading, TestCounts};
+use crate::results::{Reading, TestCounts};
 
 /// The summaries in one stream.
 #[derive(Default)]

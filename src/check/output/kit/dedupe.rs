@@ -1,6 +1,6 @@
 //! Counts each distinct thing once when a tool prints it several times, in bounded memory.
 
-use crate::reading::Finding;
+use crate::results::Finding;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -114,7 +114,7 @@ impl PendingMessages {
 
 /// Adds a line to a message while it is no longer than what is kept of one.
 pub fn append(text: &mut String, line: &str) {
-    use crate::reading::{TEXT_KEPT, clip};
+    use crate::results::{TEXT_KEPT, clip};
     if text.len() > TEXT_KEPT {
         return;
     }

@@ -1,7 +1,7 @@
 //! Collects a document (XML, JSON) that arrives line by line, without holding what is none.
 
 use crate::output::reader::{Claim, Reader, Stream};
-use crate::reading::{Reading, TestCounts};
+use crate::results::{Reading, TestCounts};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use std::marker::PhantomData;

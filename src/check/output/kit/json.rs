@@ -1,6 +1,6 @@
 //! Collects a JSON document that spans several lines, or is on one.
 
-use crate::reading::Reading;
+use crate::results::Reading;
 use serde::de::DeserializeOwned;
 
 /// A JSON document that is the whole of standard output, but for lines before it that do not look

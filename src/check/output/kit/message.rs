@@ -32,7 +32,7 @@ impl Message {
             self.text.push('\n');
         }
         let mut line = line.to_owned();
-        crate::reading::clip(&mut line);
+        crate::results::clip(&mut line);
         self.text.push_str(&line);
         self.lines += 1;
     }

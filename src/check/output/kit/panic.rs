@@ -1,7 +1,7 @@
 //! Reads where and why a thread panicked, in the three generations of Rust's message.
 
-use crate::output::kit::place::{ending, place};
-use crate::reading::TEXT_KEPT;
+use crate::output::kit::location::{ending, place};
+use crate::results::TEXT_KEPT;
 
 /// A panic that was printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

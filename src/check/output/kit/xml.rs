@@ -2,7 +2,7 @@
 //! its text.
 
 use crate::output::kit::message::Message;
-use crate::reading::TEXT_KEPT;
+use crate::results::TEXT_KEPT;
 use quick_xml::events::{BytesStart, Event};
 
 /// Takes the parts of a document in their order. Depths count from 1 for the root.

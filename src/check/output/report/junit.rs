@@ -10,7 +10,7 @@ use crate::output::kit::number::{count, exact};
 use crate::output::kit::outcome::{OutcomeWord, of_element, of_word};
 use crate::output::kit::xml::{self, Visit};
 use crate::output::reader::{Format, FormatName};
-use crate::reading::{FailedTest, Finding, Level, Reading, TestCounts};
+use crate::results::{FailedTest, Finding, Level, Reading, TestCounts};
 
 /// A report of tests.
 pub const FORMAT: Format =

@@ -3,7 +3,7 @@
 use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::reader::{Format, FormatName};
-use crate::reading::{Finding, Level, Reading};
+use crate::results::{Finding, Level, Reading};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
@@ -351,7 +351,7 @@ fn message(message: &Message, rule: Option<&Rule>) -> String {
     };
     let mut text = own.or_else(string).cloned().unwrap_or_default();
     for (number, argument) in message.arguments.iter().enumerate().take(16) {
-        crate::reading::clip(&mut text);
+        crate::results::clip(&mut text);
         text = text.replace(&format!("{{{number}}}"), argument);
     }
     vplan_base::inert::without_escapes(&text)
@@ -401,7 +401,7 @@ mod tests {
         format!("{{\"version\":\"2.1.0\",\"runs\":[{{{run}}}]}}")
     }
 
-    fn found(text: &str) -> Option<(u64, u64, usize)> {
+    fn count_findings(text: &str) -> Option<(u64, u64, usize)> {
         let reading = read(&[&FORMAT], text.as_bytes(), b"")?;
         Some((reading.errors, reading.warnings, reading.problems.len()))
     }
@@ -514,7 +514,7 @@ mod tests {
             ),
             ("nothing", String::new(), None),
         ] {
-            assert_eq!(found(&text), want, "{name}");
+            assert_eq!(count_findings(&text), want, "{name}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::output::kit::document::{DocumentKind, DocumentReader};
 use crate::output::kit::number::exact;
 use crate::output::kit::xml::{self, Visit};
 use crate::output::reader::{Format, FormatName};
-use crate::reading::{FailedTest, Reading, TestCounts};
+use crate::results::{FailedTest, Reading, TestCounts};
 
 /// A report of tests.
 // It is written to a file.

@@ -8,7 +8,7 @@ use crate::output::findings::rustc::Diagnostics;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped, fill};
 
 /// Text of cargo-nextest.
 pub const FORMAT: Format = Format::run::<Nextest>(
@@ -123,11 +123,11 @@ impl Nextest {
             Some(false) => {
                 let name = clipped(name);
                 if self.summary.is_some() {
-                    return fill(&mut self.listed, FAILED_KEPT, [FailedTest::named(name)]);
+                    return fill(&mut self.listed, FAILED_KEPT, [FailedTest::from_name(name)]);
                 }
                 self.current = self.failures.iter().position(|test| test.name == name);
                 if self.current.is_none() && self.failures.len() < FAILED_KEPT {
-                    self.failures.push(FailedTest::named(name));
+                    self.failures.push(FailedTest::from_name(name));
                     self.current = Some(self.failures.len() - 1);
                 }
             }

@@ -8,7 +8,7 @@ use crate::output::findings::rustc::{Diagnostics, is_status};
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clipped};
+use crate::results::{FAILED_KEPT, FailedTest, Level, Reading, TEXT_KEPT, TestCounts, clipped};
 
 /// Text of libtest, alone or through `cargo test`.
 pub const FORMAT: Format = Format::run::<CargoTest>(
@@ -118,7 +118,7 @@ impl Summary {
 }
 
 impl Run {
-    fn of(expected: Option<u64>) -> Self {
+    fn new(expected: Option<u64>) -> Self {
         Self {
             expected,
             ..Self::default()
@@ -225,7 +225,7 @@ impl CargoTest {
             let first = self.runs.remove(0);
             self.settle_one(first);
         }
-        self.runs.push(Run::of(Some(expected)));
+        self.runs.push(Run::new(Some(expected)));
     }
 
     fn sum(&mut self, summary: Summary) {
@@ -356,12 +356,12 @@ impl CargoTest {
             [b' ', b' ', ..] => match line.get(..13) {
                 Some("     Running " | "   Doc-tests ") => {
                     self.tells = true;
-                    *self.running.of(stream) = true;
+                    *self.running.get_mut(stream) = true;
                 }
                 Some("  Executable ") => self.any = true,
                 Some("   Compiling ") if is_status(line) => {
                     self.tells = true;
-                    *self.running.of(stream) = false;
+                    *self.running.get_mut(stream) = false;
                 }
                 Some(_) if line.starts_with("  process didn't exit successfully: ") => {
                     let how = line.rsplit_once(" (signal: ");
@@ -375,12 +375,12 @@ impl CargoTest {
     }
 
     fn is_running(&mut self, stream: Stream) -> bool {
-        *self.running.of(stream) || stream == Stream::Out && !self.runs.is_empty()
+        *self.running.get_mut(stream) || stream == Stream::Out && !self.runs.is_empty()
     }
 
     /// Panics that are not captured; of captured ones the sections tell more.
     fn panic(&mut self, stream: Stream, line: &str) {
-        let open = self.panic.of(stream);
+        let open = self.panic.get_mut(stream);
         if open.as_mut().is_some_and(|panic| panic.more(line)) {
             return;
         }
@@ -623,7 +623,7 @@ mod tests {
         ] {
             let words: Vec<&str> = command.split(' ').collect();
             assert_eq!(
-                FORMAT.is_written_by(&crate::tool::Invocation::of(&words)),
+                FORMAT.is_written_by(&crate::tool::Invocation::parse(&words)),
                 want,
                 "{command}"
             );

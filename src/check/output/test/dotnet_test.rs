@@ -7,7 +7,7 @@ use crate::output::findings::msbuild::Msbuild;
 use crate::output::kit::dedupe::append;
 use crate::output::kit::number::count;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped};
 
 pub const FORMAT: Format = Format::run::<DotnetTest>(
     "dotnet-test",
@@ -215,12 +215,12 @@ impl DotnetTest {
             };
             self.done.fail(test);
             if !rest.trim().is_empty() {
-                self.named(rest);
+                self.read_name(rest);
             }
             return true;
         }
         match (self.now, line.trim()) {
-            (Now::Named, text) if !text.is_empty() => self.named(text),
+            (Now::Named, text) if !text.is_empty() => self.read_name(text),
             (Now::Told, text) if line.starts_with("  ") && !text.starts_with("at ") => {
                 self.tell(text)
             }
@@ -257,12 +257,12 @@ impl DotnetTest {
         self.now = Now::Other;
         if self.done.failed_tests.len() < FAILED_KEPT {
             self.now = now;
-            self.done.fail(FailedTest::named(name));
+            self.done.fail(FailedTest::from_name(name));
         }
     }
 
     /// `NAME (12ms): Error Message: TEXT`
-    fn named(&mut self, text: &str) {
+    fn read_name(&mut self, text: &str) {
         self.now = Now::Other;
         let (name, message) = text.split_once("): ").unwrap_or((text, ""));
         let last = self.done.failed_tests.last_mut();

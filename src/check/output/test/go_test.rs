@@ -10,9 +10,9 @@
 
 use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
-use crate::output::kit::place::place;
+use crate::output::kit::location::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts, clipped, fill};
 
 pub const FORMAT: Format = Format::run::<GoTest>("go-test", &[FormatName::Go], &[], |line| {
     starts(line, &["PASS", "coverage: ", "ok  \t", "?   \t"])
@@ -167,7 +167,7 @@ impl GoTest {
             package.after_failure = true;
             let test = FailedTest {
                 message: said,
-                ..FailedTest::named(clipped(result.name))
+                ..FailedTest::from_name(clipped(result.name))
             };
             fill(&mut package.failed, FAILED_KEPT, [test]);
         }
@@ -413,7 +413,7 @@ mod tests {
     use crate::output::read;
 
     /// `passed failed skipped`, the failed tests, whether something is wrong.
-    fn said(out: &str) -> String {
+    fn summarize(out: &str) -> String {
         let Some(reading) = read(&[&FORMAT], out.as_bytes(), b"") else {
             return "-".to_owned();
         };
@@ -505,7 +505,7 @@ mod tests {
             ("ok\nok  \nok  \tx\nok 1 - a\nFAIL\tx\nFAIL: y\n", "-"),
             ("--- a/file\n+++ b/file\n", "-"),
         ] {
-            assert_eq!(said(text), want, "{text}");
+            assert_eq!(summarize(text), want, "{text}");
         }
     }
 
@@ -538,7 +538,7 @@ mod tests {
                 "0 1 0 T",
             ),
         ] {
-            assert_eq!(said(&text), want, "{text}");
+            assert_eq!(summarize(&text), want, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::output::findings::go_build::GoBuild;
 use crate::output::kit::dedupe::{Open, PendingMessages, append, hash};
 use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
 use crate::output::test::go_test::{located, result};
-use crate::reading::{FailedTest, Reading, TestCounts, clipped};
+use crate::results::{FailedTest, Reading, TestCounts, clipped};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,9 +6,9 @@
 use crate::output::kit::blocks::Blocks;
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, starts};
-use crate::reading::{FailedTest, Reading, TestCounts};
+use crate::results::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;
 
 /// jest's text.
@@ -75,7 +75,7 @@ impl Reader for Jest {
         let mut reading = self.reading;
         let is_read = self
             .blocks
-            .of(Stream::Err)
+            .get_mut(Stream::Err)
             .finish(&mut reading, "test suites");
         let on_err = reading.tests.take();
         // Other text on standard output may be another run, or what a test printed: only one
@@ -83,12 +83,12 @@ impl Reader for Jest {
         let problems = reading.problems.len();
         let mut is_read_there = self
             .blocks
-            .of(Stream::Out)
+            .get_mut(Stream::Out)
             .finish(&mut reading, "test suites");
         let on_out = reading.tests.take();
         let is_whole = self
             .blocks
-            .of(Stream::Out)
+            .get_mut(Stream::Out)
             .last
             .is_some_and(|last| last.files.is_some());
         let has_failed =
@@ -116,7 +116,7 @@ impl Reader for Jest {
 impl Jest {
     /// A line that begins with a word of jest's.
     fn word(&mut self, stream: Stream, line: &str) {
-        let summaries = self.blocks.of(stream);
+        let summaries = self.blocks.get_mut(stream);
         if let Some(text) = line.strip_prefix("Tests:") {
             // PHPUnit's `Tests: 10, Assertions: 20.` has no number with a word.
             if number::counts(text, ',').all(|(_, word)| word.is_empty()) {
@@ -173,7 +173,7 @@ impl Jest {
             return;
         };
         test.message = message.take();
-        crate::reading::clip(&mut test.name);
+        crate::results::clip(&mut test.name);
         if self.seen.len() > 10_000 || !self.seen.insert((test.file.clone(), test.name.clone())) {
             return;
         }
@@ -192,7 +192,7 @@ impl Jest {
 impl Failure {
     fn line(&mut self, line: &str) {
         if self.test.line.is_none()
-            && let Some((file, number)) = place::frame(line)
+            && let Some((file, number)) = location::frame(line)
         {
             // The frame that lies in the file of the test says where; another one does not name the
             // line of this file.

@@ -4,10 +4,10 @@ use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader};
 use crate::output::kit::message;
 use crate::output::kit::outcome::{OutcomeWord, of_word};
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::kit::xml;
 use crate::output::reader::{Format, FormatName};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 use serde::{Deserialize, Deserializer};
 
 /// `{"numFailedTests":…,"testResults":[…]}`.
@@ -182,7 +182,7 @@ fn one(run: Run, reading: &mut Reading) -> TestCounts {
                 .location
                 .and_then(|location| document::natural(location.line))
                 .or_else(|| {
-                    let frames = messages.lines().filter_map(place::frame);
+                    let frames = messages.lines().filter_map(location::frame);
                     frames
                         .into_iter()
                         .find(|(file, _)| *file == suite.name)

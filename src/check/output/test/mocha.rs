@@ -5,9 +5,9 @@
 
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
-use crate::reading::{FailedTest, Reading, TestCounts};
+use crate::results::{FailedTest, Reading, TestCounts};
 
 /// mocha's text: spec, dot, list and others that end alike.
 pub const FORMAT: Format = Format::run::<Mocha>("mocha", &[FormatName::Mocha], &[], |line| {
@@ -132,7 +132,7 @@ impl Failure {
         let text = text.trim();
         self.named = text.ends_with(':') || text.is_empty() || self.titles.len() > 50;
         let mut title = text.strip_suffix(':').unwrap_or(text).to_owned();
-        crate::reading::clip(&mut title);
+        crate::results::clip(&mut title);
         self.titles.push(title);
     }
 
@@ -144,7 +144,7 @@ impl Failure {
             self.message.end();
         }
         if self.place.is_none() {
-            self.place = place::frame(line).map(|(file, line)| (file.to_owned(), line));
+            self.place = location::frame(line).map(|(file, line)| (file.to_owned(), line));
         }
         self.message.line(line);
     }

@@ -3,9 +3,9 @@
 
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
-use crate::reading::{FailedTest, Reading, TestCounts};
+use crate::results::{FailedTest, Reading, TestCounts};
 
 /// The reporter `spec`.
 pub const FORMAT: Format = Format::run::<NodeTest>("node-test", &[FormatName::Node], &[], |line| {
@@ -43,7 +43,7 @@ impl Reader for NodeTest {
             [0xe2, 0x9c, 0x96, b' ', ..] => self.failed(line.get(4..).unwrap_or_default()),
             [b't', b'e', b's', b't', b' ', b'a', b't', b' ', ..] if self.listing => {
                 self.flush();
-                let place = line.get(8..).and_then(place::located);
+                let place = line.get(8..).and_then(location::located);
                 self.place = place.map(|(file, line)| (file.to_owned(), line));
             }
             _ => {

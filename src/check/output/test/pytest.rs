@@ -4,9 +4,9 @@
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
 use crate::output::kit::number::{self, count, counted};
-use crate::output::kit::place::place;
+use crate::output::kit::location::place;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
 use vplan_base::word::has_word;
 
 /// Text of pytest.

@@ -8,7 +8,7 @@
 
 use crate::output::kit::number;
 use crate::output::reader::{Reader, Stream};
-use crate::reading::{Reading, TestCounts};
+use crate::results::{Reading, TestCounts};
 
 /// The id of the format in readings.
 pub const ID: &str = "summary";
@@ -39,7 +39,7 @@ enum Thing {
 }
 
 impl Thing {
-    fn of(word: &str) -> Option<Self> {
+    fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "test" | "tests" | "example" | "examples" | "run" | "runs" | "spec" | "specs"
             | "doctest" | "doctests" | "property" | "properties" => Thing::Tests,
@@ -83,7 +83,7 @@ impl Reader for Summary {
     }
 
     fn finish(self: Box<Self>) -> Option<Reading> {
-        let mut reading = Reading::of(ID);
+        let mut reading = Reading::from_format(ID);
         reading.tests = Some(self.counts?);
         reading.object_all(self.problem);
         Some(reading)
@@ -99,7 +99,7 @@ fn counts(line: &str) -> Option<(u64, TestCounts)> {
     let mut read = 0;
     for (n, word) in number::counts(line, ',') {
         read += 1;
-        let sum = match Thing::of(word)? {
+        let sum = match Thing::from_word(word)? {
             Thing::Other => continue,
             Thing::Tests => tests.get_or_insert(0),
             Thing::Passed => passed.get_or_insert(0),

@@ -7,9 +7,9 @@
 
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FailedTest, Reading};
+use crate::results::{FailedTest, Reading};
 use std::collections::BTreeSet;
 
 /// The Test Anything Protocol.
@@ -234,7 +234,7 @@ impl Tap {
         let level = self.level(depth);
         level.points = level.points.saturating_add(1);
         level.numbered |= level.points == 1 && point.number == Some(1);
-        level.below = point.opens.then(|| point.shown());
+        level.below = point.opens.then(|| point.label());
         if let Some(number) = point.number.filter(|n| *n > 0)
             && !level.numbers.take(number)
         {
@@ -255,9 +255,9 @@ impl Tap {
         *count = count.saturating_add(1);
         if point.directive.is_none() && !point.ok {
             let mut path = self.path(depth);
-            path.push(point.shown());
+            path.push(point.label());
             let name = message::path(path.iter().map(String::as_str));
-            self.failure = Some((depth, FailedTest::named(name), Message::default()));
+            self.failure = Some((depth, FailedTest::from_name(name), Message::default()));
         }
         self.after_point = Some(depth * INDENT);
     }
@@ -353,7 +353,7 @@ impl Tap {
                 }
             }
             "location" | "at" if test.file.is_none() => {
-                if let Some((file, line)) = place::located(unquoted(value)) {
+                if let Some((file, line)) = location::located(unquoted(value)) {
                     test.file = Some(file.to_owned());
                     test.line = Some(line);
                 }
@@ -432,7 +432,7 @@ enum Directive {
 
 impl Point<'_> {
     /// Returns its name, or else its number.
-    fn shown(&self) -> String {
+    fn label(&self) -> String {
         match self.number {
             _ if !self.name.is_empty() => unescaped(self.name),
             Some(number) => number.to_string(),

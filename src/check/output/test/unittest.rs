@@ -6,7 +6,7 @@
 
 use crate::output::kit::number::{count, counted};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FailedTest, Reading, TEXT_KEPT, TestCounts};
+use crate::results::{FailedTest, Reading, TEXT_KEPT, TestCounts};
 
 /// Text of unittest, and of what runs it (Django).
 pub const FORMAT: Format =
@@ -96,10 +96,10 @@ impl Unittest {
         match self.at {
             At::Double => {
                 if let Some(name) = after(line, &["FAIL: ", "ERROR: "]) {
-                    self.done.fail(FailedTest::named(name));
+                    self.done.fail(FailedTest::from_name(name));
                     self.at = At::Title;
                 } else if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ") {
-                    self.done.fail(FailedTest::named(name));
+                    self.done.fail(FailedTest::from_name(name));
                     if let Some(test) = self.done.failed_tests.last_mut() {
                         test.message = Some("passed although it is expected to fail".to_owned());
                     }

@@ -6,9 +6,9 @@
 use crate::output::kit::blocks::{Blocks, first};
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::place;
+use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
-use crate::reading::{FAILED_KEPT, FailedTest, Reading, TestCounts};
+use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 
 /// vitest's text.
 pub const FORMAT: Format =
@@ -146,7 +146,7 @@ impl Vitest {
         }
         if text.starts_with("❯ ") {
             self.message.end();
-            if let Some((file, number)) = place::frame(text) {
+            if let Some((file, number)) = location::frame(text) {
                 for test in &mut self.failing {
                     if test.line.is_none() && test.file.as_deref() == Some(file) {
                         test.line = Some(number);

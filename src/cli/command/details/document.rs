@@ -5,9 +5,9 @@ use crate::history::unknown_check;
 use vplan_check::Kind;
 use vplan_plan::caveat::Caveat;
 use vplan_plan::{Note, Omitted, Reason, Refusal, Rewrite};
-use vplan_run::past::{State, Summary, records};
+use vplan_run::run_summary::{State, Summary, records};
 use vplan_run::record::StepRecord;
-use vplan_store::history::{History, Past};
+use vplan_store::history::{History, RecordedRun};
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ pub(crate) struct Detail {
 }
 
 /// All that is known of a run: by its report if it came to its end, else by its journal.
-pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
+pub(super) fn gather(history: &History, past: &RecordedRun) -> DetailsDocument {
     let run = past.summary();
     let mut remarks: Vec<String> = past.trouble.iter().cloned().collect();
     let report = match run.state {
@@ -101,7 +101,7 @@ pub(super) fn gather(history: &History, past: &Past) -> DetailsDocument {
 }
 
 /// The report of a run that came to its end.
-fn report(history: &History, past: &Past, remarks: &mut Vec<String>) -> Option<Report> {
+fn report(history: &History, past: &RecordedRun, remarks: &mut Vec<String>) -> Option<Report> {
     match history.report(&past.id) {
         Ok(Some(report)) => return Some(report),
         Ok(None) if remarks.is_empty() => remarks.push("`report.json` is not there".to_owned()),

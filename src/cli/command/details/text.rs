@@ -5,7 +5,7 @@ use crate::command::answer::*;
 use crate::history::headline;
 use crate::render::style::{cut, mark, marked};
 use crate::render::{caveats, report};
-use vplan_check::reading::{FailedTest, Finding};
+use vplan_check::results::{FailedTest, Finding};
 use vplan_plan::explain::{sentence, text::omission};
 use vplan_reuse::decide::Why;
 use vplan_run::record::StepRecord;
@@ -54,7 +54,7 @@ const NAMED: usize = 20;
 
 fn detail(step: &Detail, color: bool) -> String {
     let record = &step.record;
-    let lines = [describe(step, color), seen(record), output(record, color)];
+    let lines = [describe(step, color), format_findings(record), output(record, color)];
     let lines = lines.into_iter().flatten();
     let lines: String = lines.map(|line| format!("  {line}\n")).collect();
     head(step, color) + &lines
@@ -98,7 +98,7 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
 }
 
 /// The findings in its output.
-fn seen(record: &StepRecord) -> Vec<String> {
+fn format_findings(record: &StepRecord) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(record.tests.map(|tests| format!("tests: {tests}")));
     if record.errors.is_some() || record.warnings.is_some() {

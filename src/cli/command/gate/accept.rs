@@ -4,7 +4,7 @@
 use super::words::unknown;
 use crate::args::digest;
 use crate::command::answer::*;
-use vplan_engine::subject::named;
+use vplan_engine::subject::check_name;
 use vplan_ledger::Acceptance;
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 use vplan_store::records::wall_clock;
@@ -41,7 +41,7 @@ pub(crate) struct Accepted<'a> {
 /// An unknown subject (exit 2), a ledger that cannot be used (exit 5).
 pub fn accept(global: &Global, args: &AcceptArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    named(&args.subject)?;
+    check_name(&args.subject)?;
     let contract = digest(&args.contract.to_string_lossy())
         .map_err(|e| Failure::usage("vplan::usage::digest", e))?;
     let global = &Global {

@@ -3,7 +3,7 @@
 use crate::command::answer::*;
 use vplan_engine::continuation::site_identity;
 use vplan_engine::failure::invalid;
-use vplan_engine::subject::{SubjectBase, named};
+use vplan_engine::subject::{SubjectBase, check_name};
 use vplan_git::environment;
 use vplan_git::error::GitError;
 use vplan_ledger::Terms;
@@ -43,7 +43,7 @@ pub(in crate::command) struct Begun<'a> {
 /// invalid (exit 3), a ledger that cannot be used (exit 5).
 pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
-    named(&args.subject)?;
+    check_name(&args.subject)?;
     let site = global.engine().locate()?;
     let loaded = global.engine().load_contract(&site)?;
     let Some(contract) = &loaded.contract else {
@@ -51,9 +51,9 @@ pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u
     };
     let mark = ContractMark {
         path: Some(loaded.path.clone()),
-        ..ContractMark::of(contract)
+        ..ContractMark::new(contract)
     };
-    let gate = Terms::of(Some(&contract.gate));
+    let gate = Terms::from_gate(Some(&contract.gate));
     let contract = contract.digest.clone();
     let SubjectBase { commit, assumed } = place(global, &site, &loaded, args.base.as_deref())?;
     let base = commit.to_string();

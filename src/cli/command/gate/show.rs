@@ -4,7 +4,7 @@ use super::standings::{PresentState, StaleReason, Standings, Subject, is_settled
 use super::words::{line, unknown};
 use crate::command::answer::*;
 use vplan_engine::failure::invalid;
-use vplan_engine::subject::named;
+use vplan_engine::subject::check_name;
 use vplan_ledger::{Ledger, SubjectEntry, Terms};
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::LoadError;
@@ -28,7 +28,7 @@ pub struct ShowArgs {
 pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(global, &[Format::Text, Format::Json])?;
     if let Some(subject) = &args.subject {
-        named(subject)?;
+        check_name(subject)?;
     }
     let engine = global.engine();
     let site = engine.locate()?;
@@ -40,7 +40,7 @@ pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8,
         Err(error) => return Err(error.into()),
     };
     let contract = loaded.as_ref().and_then(|l| l.contract.as_ref());
-    let terms = Terms::of(contract.map(|c| &c.gate));
+    let terms = Terms::from_gate(contract.map(|c| &c.gate));
     let ledger = match engine.kept_state(&site)? {
         Some(place) => LedgerFile::new(place).read()?,
         None => Ledger::default(),
@@ -109,7 +109,7 @@ impl SubjectList<'_> {
             required: terms.confirmations,
             rounds: ledger.rounds,
             subjects: entries
-                .map(|e| Subject::of(e, terms, ledger, now))
+                .map(|e| Subject::new(e, terms, ledger, now))
                 .collect(),
         }
     }

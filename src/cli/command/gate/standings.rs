@@ -102,7 +102,7 @@ impl PresentState<'_> {
 }
 
 impl<'a> Subject<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         entry: &'a SubjectEntry,
         terms: &Terms,
         ledger: &Ledger,

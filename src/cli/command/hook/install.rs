@@ -2,7 +2,7 @@
 //! installed.
 
 use super::args::Hook;
-use super::settings::{look, settings};
+use super::settings::{has_all_hooks, settings};
 use crate::command::answer::*;
 use serde_json::Value;
 use std::os::unix::ffi::OsStrExt as _;
@@ -71,7 +71,7 @@ pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result
             continue;
         };
         let (found, of_file) = installed(&site, &path, &bytes, |found| {
-            look(found, timeout, args.subagents)
+            has_all_hooks(found, timeout, args.subagents)
         });
         is_installed |= found;
         lines.extend(of_file);
@@ -81,7 +81,7 @@ pub(super) fn check(global: &Global, args: &Hook, terminal: &Terminal) -> Result
             "not installed: `vplan hook claude-code --print` prints what belongs there".to_owned(),
         );
     }
-    let terms = Terms::of(contract.as_ref().map(|c| &c.gate));
+    let terms = Terms::from_gate(contract.as_ref().map(|c| &c.gate));
     let blocks = terms
         .retries
         .saturating_add(terms.confirmations.saturating_sub(1));

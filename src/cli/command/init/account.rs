@@ -7,7 +7,7 @@ use vplan_engine::infer::Proposed;
 use vplan_engine::trial::TrialEnd;
 use vplan_init::check::{Check, Folded, Uncovered};
 use vplan_init::found::{NotRead, Place};
-use vplan_init::text::{said, when};
+use vplan_init::text::{command_text, when};
 
 /// The contract that is proposed, and what of the repository is not in it.
 #[serde_with::skip_serializing_none]
@@ -102,7 +102,7 @@ fn check<'a>(one: &'a Check, found: &'a Proposed) -> CheckDocument<'a> {
     let all = &found.proposal.checks;
     let needs = one.needs.iter().filter_map(|need| all.get(*need));
     CheckDocument {
-        command: said(one),
+        command: command_text(one),
         dir: match one.found.dir.is_root() {
             true => String::new(),
             false => one.found.dir.to_string(),

@@ -3,7 +3,7 @@
 use crate::command::answer::*;
 use std::collections::VecDeque;
 use vplan_run::journal::{JournalEntry, Line, lines};
-use vplan_run::past::Summary;
+use vplan_run::run_summary::Summary;
 use vplan_store::history::History;
 
 /// The timeline of a run.
@@ -24,8 +24,8 @@ pub(crate) struct TimelineDocument {
 
 impl TimelineDocument {
     /// All of a run, with the last events only.
-    pub(super) fn of(history: &History, id: &str, most: usize) -> Self {
-        let past = history.past(id);
+    pub(super) fn new(history: &History, id: &str, most: usize) -> Self {
+        let past = history.read_run(id);
         let mut figures = Figures::default();
         let mut events = VecDeque::new();
         let mut seen = 0;

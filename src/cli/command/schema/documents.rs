@@ -35,7 +35,7 @@ pub(super) enum Direction {
 }
 
 /// Makes the schema of a type. An object of one shape, without a version of its own, is printed with one.
-fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+fn versioned_schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = generator.root_schema_for::<T>();
     let keys = schema.ensure_object();
     let of_one_shape = !keys.contains_key("oneOf") && !keys.contains_key("anyOf");
@@ -61,7 +61,7 @@ macro_rules! documents {
             about: $about,
             by: &[$($by),*],
             direction: Direction::$direction,
-            shapes: &[$(of::<$shape>),+],
+            shapes: &[$(versioned_schema::<$shape>),+],
         }),*]
     };
 }
@@ -88,7 +88,7 @@ pub(super) const ALL: &[Kind] = documents! {
     Written "emitted" ["emit"] "a file that runs a plan in shards elsewhere, and what became of it"
         => command::emit::EmitDocument<'static>;
     Written "ended-run" [] "what vplan remembers of a run that has ended: ended/ of the state directory"
-        => run::ended::EndedRun;
+        => run::recorded_answer::EndedRun;
     Written "event" [] "a line of events.jsonl and of `run --events`"
         => run::journal::Line;
     Written "explanation" ["explain"] "a plan, with what earlier runs say of it; without such runs, the plan alone"

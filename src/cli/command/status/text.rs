@@ -5,8 +5,8 @@ use crate::history::headline;
 use crate::render;
 use vplan_engine::tree_status::TreeStatus;
 use vplan_plan::caveat::Caveat;
-use vplan_run::ended::VerifiedAnswer;
-use vplan_run::past::Summary;
+use vplan_run::recorded_answer::VerifiedAnswer;
+use vplan_run::run_summary::Summary;
 use vplan_runner::tree::Present;
 use vplan_store::history::History;
 

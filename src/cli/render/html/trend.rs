@@ -4,7 +4,7 @@ use super::foreign::{text, when};
 use crate::render::style::{count, duration};
 use maud::{Markup, html};
 use vplan_base::vocabulary::Exit;
-use vplan_run::past::{State, Summary, short};
+use vplan_run::run_summary::{State, Summary, short};
 use vplan_run::verdict::Verdict;
 
 /// The width of a bar with its gap, in the drawing's own units.

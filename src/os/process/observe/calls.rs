@@ -92,41 +92,41 @@ const CALLS: &[Row] = &[
     (Some(262), Some(79), When::NotOfFd(3), |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
     (Some(332), Some(291), When::NotOfFd(2), |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[2]), a[2] & NOFOLLOW == 0)),
     // open, stat, lstat, access, faccessat, faccessat2, chdir, statfs
-    (Some(2), None, When::Always, |a| CallArguments::Open(here(a[0]), a[1])),
-    (Some(4), None, When::Always, |a| CallArguments::Exists(here(a[0]), true)),
-    (Some(6), None, When::Always, |a| CallArguments::Exists(here(a[0]), false)),
-    (Some(21), None, When::Always, |a| CallArguments::Exists(here(a[0]), true)),
+    (Some(2), None, When::Always, |a| CallArguments::Open(from_cwd(a[0]), a[1])),
+    (Some(4), None, When::Always, |a| CallArguments::Exists(from_cwd(a[0]), true)),
+    (Some(6), None, When::Always, |a| CallArguments::Exists(from_cwd(a[0]), false)),
+    (Some(21), None, When::Always, |a| CallArguments::Exists(from_cwd(a[0]), true)),
     (Some(269), Some(48), When::Always, |a| CallArguments::Exists(at(a[0], a[1]), true)),
     (Some(439), Some(439), When::Always, |a| CallArguments::Exists(at_or_fd(a[0], a[1], a[3]), a[3] & NOFOLLOW == 0)),
-    (Some(80), Some(49), When::Always, |a| CallArguments::Exists(here(a[0]), true)),
-    (Some(137), Some(43), When::Always, |a| CallArguments::Exists(here(a[0]), true)),
+    (Some(80), Some(49), When::Always, |a| CallArguments::Exists(from_cwd(a[0]), true)),
+    (Some(137), Some(43), When::Always, |a| CallArguments::Exists(from_cwd(a[0]), true)),
     // readlink, readlinkat
-    (Some(89), None, When::Always, |a| CallArguments::ReadLink(here(a[0]))),
+    (Some(89), None, When::Always, |a| CallArguments::ReadLink(from_cwd(a[0]))),
     (Some(267), Some(78), When::Always, |a| CallArguments::ReadLink(at(a[0], a[1]))),
     // execve, execveat
-    (Some(59), Some(221), When::Always, |a| CallArguments::Execute(here(a[0]))),
+    (Some(59), Some(221), When::Always, |a| CallArguments::Execute(from_cwd(a[0]))),
     (Some(322), Some(281), When::Always, |a| CallArguments::Execute(at_or_fd(a[0], a[1], a[4]))),
     // creat, openat2
-    (Some(85), None, When::Always, |a| CallArguments::Open(here(a[0]), CREAT)),
+    (Some(85), None, When::Always, |a| CallArguments::Open(from_cwd(a[0]), CREAT)),
     (Some(437), Some(437), When::Always, |a| CallArguments::OpenHow(at(a[0], a[1]), a[2])),
     // rename, renameat, renameat2, link, linkat
-    (Some(82), None, When::Always, |a| CallArguments::Rename(here(a[0]), here(a[1]))),
+    (Some(82), None, When::Always, |a| CallArguments::Rename(from_cwd(a[0]), from_cwd(a[1]))),
     (Some(264), Some(38), When::Always, |a| CallArguments::Rename(at(a[0], a[1]), at(a[2], a[3]))),
     (Some(316), Some(276), When::Always, |a| CallArguments::Rename(at(a[0], a[1]), at(a[2], a[3]))),
-    (Some(86), None, When::Always, |a| CallArguments::Link(here(a[0]), false, here(a[1]))),
+    (Some(86), None, When::Always, |a| CallArguments::Link(from_cwd(a[0]), false, from_cwd(a[1]))),
     (Some(265), Some(37), When::Always, |a| CallArguments::Link(at_or_fd(a[0], a[1], a[4]), a[4] & FOLLOW != 0, at(a[2], a[3]))),
     // unlink, rmdir, unlinkat
-    (Some(87), None, When::Always, |a| CallArguments::Remove(here(a[0]))),
-    (Some(84), None, When::Always, |a| CallArguments::Remove(here(a[0]))),
+    (Some(87), None, When::Always, |a| CallArguments::Remove(from_cwd(a[0]))),
+    (Some(84), None, When::Always, |a| CallArguments::Remove(from_cwd(a[0]))),
     (Some(263), Some(35), When::Always, |a| CallArguments::Remove(at(a[0], a[1]))),
     // mkdir, mkdirat, symlink, symlinkat, mknod, mknodat, truncate
-    (Some(83), None, When::Always, |a| CallArguments::MakeFolder(here(a[0]))),
+    (Some(83), None, When::Always, |a| CallArguments::MakeFolder(from_cwd(a[0]))),
     (Some(258), Some(34), When::Always, |a| CallArguments::MakeFolder(at(a[0], a[1]))),
-    (Some(88), None, When::Always, |a| CallArguments::Make(here(a[1]))),
+    (Some(88), None, When::Always, |a| CallArguments::Make(from_cwd(a[1]))),
     (Some(266), Some(36), When::Always, |a| CallArguments::Make(at(a[1], a[2]))),
-    (Some(133), None, When::Always, |a| CallArguments::Make(here(a[0]))),
+    (Some(133), None, When::Always, |a| CallArguments::Make(from_cwd(a[0]))),
     (Some(259), Some(33), When::Always, |a| CallArguments::Make(at(a[0], a[1]))),
-    (Some(76), Some(45), When::Always, |a| CallArguments::Truncate(here(a[0]))),
+    (Some(76), Some(45), When::Always, |a| CallArguments::Truncate(from_cwd(a[0]))),
     // connect, bind, sendto, sendmsg, sendmmsg
     (Some(42), Some(203), When::Always, |a| CallArguments::Connect(NameAt { address: a[1], length: a[2] })),
     (Some(49), Some(200), When::Always, |a| CallArguments::Bind(NameAt { address: a[1], length: a[2] })),
@@ -153,7 +153,7 @@ fn number((x86, arm, ..): &Row) -> Option<u32> {
     }
 }
 
-fn here(address: u64) -> PathAt {
+fn from_cwd(address: u64) -> PathAt {
     PathAt {
         folder: None,
         address,
@@ -167,7 +167,7 @@ fn at(folder: u64, address: u64) -> PathAt {
     let folder = low.cast_signed();
     PathAt {
         folder: (folder != CWD).then_some(folder),
-        ..here(address)
+        ..from_cwd(address)
     }
 }
 
@@ -269,8 +269,8 @@ mod tests {
         let count = numbers.len();
         numbers.dedup();
         assert_eq!(numbers.len(), count);
-        assert_eq!(at(i64::from(CWD).cast_unsigned(), 5), here(5));
-        assert_eq!(at(u64::from(CWD.cast_unsigned()), 5), here(5));
+        assert_eq!(at(i64::from(CWD).cast_unsigned(), 5), from_cwd(5));
+        assert_eq!(at(u64::from(CWD.cast_unsigned()), 5), from_cwd(5));
         assert_eq!(at(7, 5).folder, Some(7));
     }
 }

@@ -59,7 +59,7 @@ impl View {
 
     /// Resolves an absolute path; `follow`: also if the last part is a link. `None` if the target
     /// has no name: a pipe, a file that was removed.
-    pub(super) fn look(&self, path: &[u8], follow: bool) -> Option<Looked> {
+    pub(super) fn resolve(&self, path: &[u8], follow: bool) -> Option<Looked> {
         self.looked(path, follow, kind)
     }
 
@@ -366,7 +366,7 @@ mod tests {
             let links: Vec<Vec<u8>> = links.iter().map(|link| at(link)).collect();
             let whole = fs::File::open("/").unwrap();
             for view in [View::default(), View::below(whole.into())] {
-                let looked = view.look(&at(path), follow).unwrap();
+                let looked = view.resolve(&at(path), follow).unwrap();
                 assert_eq!(looked.found, found, "{path} {follow}");
                 assert_eq!(looked.links, links, "{path} {follow}");
                 if !real.is_empty() {
@@ -374,7 +374,7 @@ mod tests {
                 }
             }
         }
-        let round = View::default().look(&at("round"), true).unwrap();
+        let round = View::default().resolve(&at("round"), true).unwrap();
         assert_eq!(
             (round.found, round.links.len()),
             (FileKind::NoFolder, LINKS)
@@ -394,7 +394,7 @@ mod tests {
         let named = |name: &str| bytes(&root.join("own").join(name));
         // The names are those that the system has for the files.
         let found = |path: &[u8]| {
-            view.look(path, true)
+            view.resolve(path, true)
                 .map(|looked| (looked.found, looked.path))
         };
         for path in [
@@ -428,9 +428,9 @@ mod tests {
         let file = fs::File::create(dir.path().join("gone")).unwrap();
         fs::remove_file(dir.path().join("gone")).unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        assert_eq!(View::default().look(path.as_bytes(), true), None);
+        assert_eq!(View::default().resolve(path.as_bytes(), true), None);
         let (read, _write) = std::io::pipe().unwrap();
         let path = format!("/proc/self/fd/{}", read.as_raw_fd());
-        assert_eq!(View::default().look(path.as_bytes(), true), None);
+        assert_eq!(View::default().resolve(path.as_bytes(), true), None);
     }
 }

@@ -372,7 +372,7 @@ impl Observer {
                 return Err(Unseen::Gap(Gap::OtherRoot));
             }
         }
-        seen(&self.view, pid, asked)
+        read_call(&self.view, pid, asked)
     }
 
     fn note(&mut self, seen: Result<SeenCall, Unseen>, program: &Word) {
@@ -390,7 +390,7 @@ impl Observer {
             Ok(SeenCall::LinkRead(looked)) => noted.link_read(&looked, program),
             Ok(SeenCall::Made(looked, is_folder)) => noted.made(&looked, is_folder, program),
             Ok(SeenCall::Changed(looked)) => noted.changed(&looked, program),
-            Ok(SeenCall::Named(from, to, stays)) => noted.named(&from, &to, stays, program),
+            Ok(SeenCall::Named(from, to, stays)) => noted.add_name(&from, &to, stays, program),
             Ok(SeenCall::Connected(peers)) => {
                 for (peer, is_there) in peers {
                     noted.connected(peer, is_there, program);
@@ -425,11 +425,11 @@ fn other_thread(process: Pid) -> Option<u32> {
 }
 
 /// Looks into a call.
-fn seen(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
+fn read_call(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen> {
     let file = |at: PathAt, follow: bool| {
         let path = path(view, pid, at)?;
         // An empty path refers to the descriptor, whose name is a link.
-        view.look(&path, follow || at.may_be_empty)
+        view.resolve(&path, follow || at.may_be_empty)
             .ok_or(Unseen::Nothing)
     };
     Ok(match asked {
@@ -466,7 +466,7 @@ fn seen(view: &View, pid: u32, asked: CallArguments) -> Result<SeenCall, Unseen>
         CallArguments::Bind(at) => match name(pid, at)? {
             Some(Name::Path(path)) => {
                 let path = absolute(view, pid, None, &path)?;
-                SeenCall::Made(view.look(&path, false).ok_or(Unseen::Nothing)?, false)
+                SeenCall::Made(view.resolve(&path, false).ok_or(Unseen::Nothing)?, false)
             }
             Some(Name::Abstract(name)) => SeenCall::Bound(name),
             Some(Name::Address(_)) | None => return Err(Unseen::Nothing),
@@ -486,7 +486,7 @@ fn opened(view: &View, pid: u32, at: PathAt, flags: u64) -> Result<SeenCall, Uns
     let stays = OFlags::CREATE.union(OFlags::EXCL);
     let follow = !flags.contains(OFlags::NOFOLLOW) && !flags.contains(stays);
     let path = path(view, pid, at)?;
-    let looked = view.look(&path, follow).ok_or(Unseen::Nothing)?;
+    let looked = view.resolve(&path, follow).ok_or(Unseen::Nothing)?;
     Ok(if flags.contains(OFlags::TMPFILE) {
         SeenCall::Sought(looked)
     } else {
@@ -500,7 +500,7 @@ fn executed(view: &View, path: Vec<u8>, cwd: &[u8]) -> Vec<Looked> {
     let mut all = Vec::new();
     let mut next = Some(path);
     while let Some(looked) = next
-        .and_then(|path| view.look(&path, true))
+        .and_then(|path| view.resolve(&path, true))
         .filter(|_| all.len() < SCRIPTS)
     {
         let file = view.file(&looked.path);
@@ -650,7 +650,7 @@ fn name(pid: u32, at: NameAt) -> Result<Option<Name>, Unseen> {
 fn peer(view: &View, pid: u32, name: Name) -> Option<(Peer, bool)> {
     Some(match name {
         Name::Path(path) => {
-            let looked = view.look(&absolute(view, pid, None, &path).ok()?, true)?;
+            let looked = view.resolve(&absolute(view, pid, None, &path).ok()?, true)?;
             let is_there = looked.found.is_there();
             (Peer::Socket(Word::new(looked.path)), is_there)
         }

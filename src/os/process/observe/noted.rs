@@ -193,7 +193,7 @@ impl Noted {
 
     /// Notes that a file got another name, or a second one if it `stays`. Its content can be read
     /// there, so it counts as read.
-    pub(super) fn named(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
+    pub(super) fn add_name(&mut self, from: &Looked, to: &Looked, stays: bool, program: &Word) {
         self.links(from, program);
         self.links(to, program);
         if !from.found.is_there() || to.found == FileKind::NoFolder {
@@ -336,7 +336,7 @@ mod tests {
         noted.opened(&looked("/r/d", FileKind::Folder), OFlags::RDONLY, &program);
         noted.sought(&looked("/r/d/none", FileKind::Nothing), &program);
         let from = looked("/r/d", FileKind::Folder);
-        noted.named(&from, &looked("/r/e", FileKind::Nothing), false, &program);
+        noted.add_name(&from, &looked("/r/e", FileKind::Nothing), false, &program);
         noted.read(b"/r/e/x", &program);
         assert_eq!(noted.observed.files.len(), 2, "{:?}", noted.observed);
         assert!(

@@ -61,7 +61,7 @@ pub fn attempted(arguments: &[OsString]) -> Option<u8> {
         };
         match tried {
             Ok(()) => println!("{}", one.name()),
-            Err(why) => println!("{} {}", one.name(), said(&why)),
+            Err(why) => println!("{} {}", one.name(), describe(&why)),
         }
     }
     Some(0)
@@ -146,7 +146,7 @@ impl Outside {
     }
 }
 
-fn said(error: &io::Error) -> String {
+fn describe(error: &io::Error) -> String {
     Unconfined::of_error(error).map_or_else(|| error.to_string(), |why| why.to_string())
 }
 

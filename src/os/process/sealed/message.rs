@@ -1,6 +1,6 @@
 //! Messages of the first process of a sealed step's namespaces to its supervisor.
 
-use crate::process::frame::{Inbox, encoded, send};
+use crate::process::messages::{Inbox, encoded, send};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ mod not_started;
 mod root;
 
 use super::confine::{Confine, Stage, Unconfined};
-use super::frame::pair;
+use super::messages::pair;
 use super::observe::{self, Handed, Observer};
 use super::sealed_files::SealedFiles;
 use super::sys;
@@ -102,7 +102,7 @@ pub(super) fn start(
         Some(Message::Started) => Ok(SealedStep { init, messages }),
         Some(Message::Failed(number, place)) => {
             wait_for(init);
-            Err(NotStarted::of(number, place))
+            Err(NotStarted::new(number, place))
         }
         _ => {
             let _ = kill_process(init, Signal::KILL);

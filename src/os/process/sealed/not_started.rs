@@ -19,7 +19,7 @@ pub(in crate::process) struct NotStarted {
 
 impl NotStarted {
     /// Makes it from the values of [`Message::Failed`].
-    pub(super) fn of(number: i32, place: Vec<u8>) -> Self {
+    pub(super) fn new(number: i32, place: Vec<u8>) -> Self {
         Self {
             error: io::Error::from_raw_os_error(number),
             place: (!place.is_empty()).then(|| OsString::from_vec(place).into()),

@@ -55,16 +55,16 @@ pub fn compared(
             .filter(|v| !v.trim().is_empty())
     };
     let event = event_of(text(system::EVENT_FILE).as_deref())?;
-    let job = system::look(&text, &event).ok_or(ChangeError::NoCiBase)?;
+    let job = system::detect(&text, &event).ok_or(ChangeError::NoCiBase)?;
     let head = git
         .head()?
         .ok_or_else(|| GitError::UnknownRevision("HEAD".to_owned()))?;
     let refs = Refs::new(git);
-    let remote = match Whence::of(refs.remotes()?) {
+    let remote = match Whence::from_remotes(refs.remotes()?) {
         Whence::Remote(remote) => Some(remote),
         Whence::Several(_) | Whence::Nowhere => None,
     };
-    let here = Here {
+    let here = Checkout {
         git,
         head,
         refs,
@@ -103,7 +103,7 @@ fn whole(why: String) -> Compared {
 }
 
 /// The present checkout.
-struct Here<'a> {
+struct Checkout<'a> {
     git: &'a Git,
     head: Oid,
     refs: Refs<'a>,
@@ -112,7 +112,7 @@ struct Here<'a> {
     statement: Option<Statement<'a>>,
 }
 
-impl Here<'_> {
+impl Checkout<'_> {
     /// Finds the base of a request.
     fn request(&self, request: &Request) -> Result<Base, ChangeError> {
         if let Some(merge) = &request.merge
@@ -379,7 +379,7 @@ fn merge_base(commit: &Oid, name: &str) -> String {
 /// Makes the base of a change from the branch or commit that has this tip.
 fn since_branch(commit: Oid, name: &str, tip: Oid, named: &Named) -> Base {
     Base {
-        unrelated: Unrelated::of(name, tip, &commit),
+        unrelated: Unrelated::from_merge_base(name, tip, &commit),
         tip: Some(tip),
         ..base_of(commit, merge_base(&commit, short(name)), named)
     }

@@ -113,7 +113,7 @@ const GITHUB: &[&str] = &[
 pub(crate) const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
 /// Returns the kind of the job; `None` if the system is unknown.
-pub fn look(text: Text<'_>, event: &Event) -> Option<Job> {
+pub fn detect(text: Text<'_>, event: &Event) -> Option<Job> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
         return Some(github(text, event));
     }
