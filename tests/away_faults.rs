@@ -11,7 +11,7 @@ use vplan::base::canon::Digest;
 use vplan::base::path::RepoPath;
 use vplan::check::evidence::UNANSWERED;
 use vplan::effect::os::process::stop::{StopLevel, StopRequest};
-use vplan::effect::runner::remote::{CameBack, ReapiTransport, Unusable};
+use vplan::effect::runner::remote::{CameBack, ReapiTransport, UnusableServer};
 use vplan::reuse::key::Print;
 
 /// What is expected: that the answer counts, after so many orders; or why none did.
@@ -284,16 +284,16 @@ fn a_server_that_cannot_is_not_used() {
     };
     assert!(check().is_ok());
     server.fails([Some(Fault::NoExecution)]);
-    assert!(matches!(check(), Err(Unusable::Capabilities(_))));
+    assert!(matches!(check(), Err(UnusableServer::Capabilities(_))));
     server.fails([Some(Fault::Api3)]);
-    assert!(matches!(check(), Err(Unusable::Capabilities(_))));
+    assert!(matches!(check(), Err(UnusableServer::Capabilities(_))));
     server.fails([Some(Fault::OtherDigests)]);
-    assert!(matches!(check(), Err(Unusable::Capabilities(_))));
+    assert!(matches!(check(), Err(UnusableServer::Capabilities(_))));
     server.fails([Some(Fault::Unknown)]);
     let refused = check().unwrap_err();
     // What it says moves no cursor.
     assert!(
-        matches!(&refused, Unusable::Refused(said) if !said.contains('\x1b')),
+        matches!(&refused, UnusableServer::Refused(said) if !said.contains('\x1b')),
         "{refused}"
     );
 }

@@ -4,7 +4,7 @@ use crate::support::Project;
 use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::repo::changes::base::{
-    BaseOrigin, DefaultBase, Lacking, Statement, Unknown, default_base,
+    BaseOrigin, BaseStatement, DefaultBase, Lacking, UnknownBase, default_base,
 };
 use vplan::effect::repo::changes::commit_cache::CommitCache;
 
@@ -25,7 +25,7 @@ fn find(project: &Project) -> DefaultBase {
 
 fn find_stated(project: &Project, branch: &str) -> DefaultBase {
     let contract = RepoPath::parse(b"contracts/verify.vplan").unwrap();
-    let statement = Statement {
+    let statement = BaseStatement {
         branch,
         contract: &contract,
     };
@@ -151,7 +151,10 @@ fn several_remotes_are_none_unless_one_is_origin() {
     let found = find(&project);
     assert_eq!(
         found.unknown(),
-        Some(&Unknown::SeveralRemotes(vec!["one".into(), "two".into()]))
+        Some(&UnknownBase::SeveralRemotes(vec![
+            "one".into(),
+            "two".into()
+        ]))
     );
     assert_eq!(
         found.commit.map(|c| c.to_string()),
@@ -180,14 +183,14 @@ fn the_branch_that_is_checked_out_is_no_base() {
     project.write("a", "").commit("begin");
     assert_eq!(
         find(&project).unknown(),
-        Some(&Unknown::CheckedOut("main".into()))
+        Some(&UnknownBase::CheckedOut("main".into()))
     );
     assert_eq!(
         find_stated(&project, "main").unknown(),
-        Some(&Unknown::CheckedOut("main".into()))
+        Some(&UnknownBase::CheckedOut("main".into()))
     );
     project.git(&["branch", "-q", "-m", "main", "topic"]);
-    assert_eq!(find(&project).unknown(), Some(&Unknown::Nothing));
+    assert_eq!(find(&project).unknown(), Some(&UnknownBase::Nothing));
     project.git(&["branch", "-q", "-m", "topic", "main"]);
     remote(&project, "origin");
     let lacking = Lacking {
@@ -199,7 +202,7 @@ fn the_branch_that_is_checked_out_is_no_base() {
     };
     assert_eq!(
         find(&project).unknown(),
-        Some(&Unknown::Lacking(lacking.clone()))
+        Some(&UnknownBase::Lacking(lacking.clone()))
     );
     assert_eq!(lacking.commands().as_deref(), Some("git fetch origin main"));
     let id = project.git(&["rev-parse", "HEAD"]);
@@ -272,7 +275,8 @@ fn what_the_contract_names_counts_when_its_base_names_it_too() {
         &fork,
     );
     // A branch that is not here is no reason to guess another one.
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "gone").unknown().cloned() else {
+    let Some(UnknownBase::Lacking(lacking)) = find_stated(&project, "gone").unknown().cloned()
+    else {
         panic!()
     };
     assert_eq!(lacking.commands().as_deref(), Some("git fetch origin gone"));
@@ -321,7 +325,7 @@ fn a_clone_that_lacks_the_branch_or_its_history_says_how_to_get_it() {
     ] {
         let (origin, clone) = shallow(args);
         let found = find(&clone);
-        let Some(Unknown::Lacking(lacking)) = found.unknown() else {
+        let Some(UnknownBase::Lacking(lacking)) = found.unknown() else {
             panic!("{found:?}")
         };
         assert!(lacking.shallow);
@@ -343,7 +347,7 @@ fn a_clone_that_lacks_the_branch_or_its_history_says_how_to_get_it() {
     // The contract's line says which branch it is, which a clone of one branch does not follow.
     let (origin, clone) = shallow(&[]);
     let found = find_stated(&clone, "main");
-    let Some(Unknown::Lacking(lacking)) = found.unknown() else {
+    let Some(UnknownBase::Lacking(lacking)) = found.unknown() else {
         panic!("{found:?}")
     };
     obey(&clone, &lacking.commands().unwrap());
@@ -385,7 +389,7 @@ fn references_in_tables_are_read_by_git() {
     let fork = project.write("a", "").commit("begin");
     assert_eq!(
         find(&project).unknown(),
-        Some(&Unknown::CheckedOut("main".into()))
+        Some(&UnknownBase::CheckedOut("main".into()))
     );
     project.git(&["checkout", "-q", "-b", "work"]);
     project.write("w", "").commit("work");
@@ -450,7 +454,8 @@ fn a_repository_cannot_lie_about_what_comes_before_a_commit_for_longer_than_it_d
 fn a_line_with_the_name_of_the_remote() {
     let (project, fork) = forked();
     project.git(&["branch", "-q", "origin/main", "work"]);
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned()
+    let Some(UnknownBase::Lacking(lacking)) =
+        find_stated(&project, "origin/main").unknown().cloned()
     else {
         panic!()
     };
@@ -459,7 +464,8 @@ fn a_line_with_the_name_of_the_remote() {
         (None, Some("origin/main"))
     );
     remote(&project, "origin");
-    let Some(Unknown::Lacking(lacking)) = find_stated(&project, "origin/main").unknown().cloned()
+    let Some(UnknownBase::Lacking(lacking)) =
+        find_stated(&project, "origin/main").unknown().cloned()
     else {
         panic!()
     };

@@ -9,7 +9,7 @@ use vplan::base::index::Index as _;
 use vplan::check::evidence::Evidence;
 use vplan::effect::repo::changes::ChangeSource;
 use vplan::effect::runner::context::Context;
-use vplan::effect::runner::executor::{DriveError, Executor, Message, Played};
+use vplan::effect::runner::executor::{DriveError, Executor, ExecutorMessage, Played};
 use vplan::effect::runner::fixer::{Fixed, FixerEnd};
 use vplan::engine::propose::ProposerUse;
 use vplan::engine::repair_loop::{
@@ -19,7 +19,7 @@ use vplan::engine::verify::{Caller, Progress, Verified};
 use vplan::engine::{Engine, Failure, Observer, PlanRequest, VerifyRequest, repair_loop, verify};
 use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
-use vplan::run::journal::{End, replay};
+use vplan::run::journal::{JournalEnd, replay};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
 
@@ -74,7 +74,7 @@ impl Executor for Script {
         plan: &Plan,
         context: &Context<'_>,
         first: Vec<Action>,
-        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+        tell: &mut dyn FnMut(ExecutorMessage<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.observed = context.observe;
         let (mut actions, mut ends) = (VecDeque::from(first), VecDeque::new());
@@ -90,27 +90,30 @@ impl Executor for Script {
                 }) => {
                     assert!(!elsewhere, "nothing is executed elsewhere");
                     let at = self.now;
-                    actions.extend(tell(Message::Starting {
+                    actions.extend(tell(ExecutorMessage::Starting {
                         step,
                         attempt,
                         limit_ms,
                         at,
                     }));
                     let began = Event::Began { step, attempt, at };
-                    actions.extend(tell(Message::Event(began, None)));
+                    actions.extend(tell(ExecutorMessage::Event(began, None)));
                     ends.push_back((step, attempt));
                 }
 
                 Some(Action::Terminate { .. } | Action::Kill { .. } | Action::WakeAt { .. }) => {}
                 None if std::mem::take(&mut is_instant_open) => {
                     let at = self.now;
-                    actions.extend(tell(Message::Event(Event::InstantComplete { at }, None)));
+                    actions.extend(tell(ExecutorMessage::Event(
+                        Event::InstantComplete { at },
+                        None,
+                    )));
                 }
                 None => {
                     let (step, attempt) = ends.pop_front().unwrap();
                     let end = self.end(plan, step, attempt);
                     is_instant_open = true;
-                    actions.extend(tell(Message::Event(end, None)));
+                    actions.extend(tell(ExecutorMessage::Event(end, None)));
                 }
             }
         }
@@ -454,7 +457,7 @@ impl Executor for Lie {
         plan: &Plan,
         context: &Context<'_>,
         first: Vec<Action>,
-        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+        tell: &mut dyn FnMut(ExecutorMessage<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         let (step, attempt, at) = (StepIndex::new(plan.steps.len()), 1, 0);
         let evidence = Evidence {
@@ -464,7 +467,7 @@ impl Executor for Lie {
         let message = match self {
             Self::EndOfNoStep => {
                 let evidence = Box::new(evidence);
-                Message::Event(
+                ExecutorMessage::Event(
                     Event::Finished {
                         step,
                         attempt,
@@ -474,13 +477,13 @@ impl Executor for Lie {
                     None,
                 )
             }
-            Self::StartOfNoStep => Message::Starting {
+            Self::StartOfNoStep => ExecutorMessage::Starting {
                 step,
                 attempt,
                 limit_ms: 1,
                 at,
             },
-            Self::BeginOfNoStep => Message::Event(Event::Began { step, attempt, at }, None),
+            Self::BeginOfNoStep => ExecutorMessage::Event(Event::Began { step, attempt, at }, None),
             Self::AllIsOver => return Ok(()),
         };
         tell(message);
@@ -525,7 +528,7 @@ fn a_run_that_contradicts_itself_is_a_bug_and_no_pass() {
         let replayed = replay(&events);
         assert_eq!(
             (replayed.bytes, replayed.steps.len(), &replayed.end),
-            (events.len(), 2, &End::Interrupted),
+            (events.len(), 2, &JournalEnd::Interrupted),
             "{lie:?}"
         );
         let state = state.to_str().unwrap();

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use vplan::run::journal::{End, StepState, replay};
+use vplan::run::journal::{JournalEnd, StepState, replay};
 
 /// A project with these checks: a name and the lines of its block.
 fn project(checks: &[(&str, &[&str])]) -> Project {
@@ -206,7 +206,7 @@ fn the_record_tells_the_same_as_the_report() {
     assert_eq!(plan["steps"].as_array().unwrap().len(), 3);
     let run = replay(&read("events.jsonl"));
     assert!(
-        matches!(run.end, End::Finished { exit_code: 40, .. }),
+        matches!(run.end, JournalEnd::Finished { exit_code: 40, .. }),
         "{run:?}"
     );
     assert!(!run.is_pass());
@@ -223,7 +223,11 @@ fn every_prefix_of_a_record_is_an_interrupted_run() {
     let events = std::fs::read(record(&project).join("events.jsonl")).unwrap();
     assert!(replay(&events).is_pass());
     for length in 0..events.len() {
-        assert_eq!(replay(&events[..length]).end, End::Interrupted, "{length}");
+        assert_eq!(
+            replay(&events[..length]).end,
+            JournalEnd::Interrupted,
+            "{length}"
+        );
     }
 }
 
@@ -255,7 +259,7 @@ fn an_interrupted_run_is_recorded() {
         assert!(project.exists("cleaned"), "what is always run is run");
         assert!(matches!(
             replay(&std::fs::read(record(&project).join("events.jsonl")).unwrap()).end,
-            End::Finished { .. }
+            JournalEnd::Finished { .. }
         ));
     }
 }
@@ -308,7 +312,7 @@ fn a_killed_run_is_interrupted_and_leaves_nobody() {
     child.kill().unwrap();
     child.ended();
     let run = replay(&std::fs::read(record(&project).join("events.jsonl")).unwrap());
-    assert_eq!(run.end, End::Interrupted);
+    assert_eq!(run.end, JournalEnd::Interrupted);
     let stands: Vec<_> = run.steps.iter().map(|s| (s.id.as_str(), s.state)).collect();
     assert!(
         matches!(

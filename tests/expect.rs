@@ -16,12 +16,12 @@ use vplan::base::path::RepoPath;
 use vplan::base::source::{Source, Sources};
 use vplan::contract::CheckIndex;
 use vplan::contract::expect::validate::validate_tests;
-use vplan::contract::expect::{Assertion, AssertionKind, Expect};
+use vplan::contract::expect::{AssertionKind, Expect, ExpectAssertion};
 use vplan::contract::{Contract, Sought};
 use vplan::front::vplan_test::lower_tests;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::expectation::alignment::align;
-use vplan::plan::expectation::coverage::Coverage;
+use vplan::plan::expectation::coverage::TestCoverage;
 use vplan::plan::expectation::writing::write_expect;
 use vplan::plan::expectation::{self, Examiner, evaluate};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
@@ -773,7 +773,7 @@ type Meaning = (
 
 /// What a test says, without where it says it.
 fn meaning(expect: &Expect) -> Meaning {
-    let names = |a: &Assertion| (a.kind, a.names.iter().map(|n| n.value.clone()).collect());
+    let names = |a: &ExpectAssertion| (a.kind, a.names.iter().map(|n| n.value.clone()).collect());
     // A command outside the grammar is known by its text alone.
     let commands = expect.commands.iter().map(|c| c.to_text()).collect();
     let request = Request {
@@ -948,14 +948,14 @@ proptest! {
         let verdicts: Vec<_> = requests.iter().map(|r| examiner.evaluate(&expect_of(r, BTreeSet::new()))).collect();
         let mut least = 0;
         for count in 0..=verdicts.len() {
-            let coverage = Coverage::new(&contract, verdicts.iter().take(count).map(|v| &v.touched));
+            let coverage = TestCoverage::new(&contract, verdicts.iter().take(count).map(|v| &v.touched));
             let total = coverage.total();
             prop_assert!(total.covered >= least);
             prop_assert_eq!(total.total - total.covered, coverage.uncovered.len());
             prop_assert_eq!(total.percent() == 100, coverage.uncovered.is_empty());
             least = total.covered;
         }
-        let coverage = Coverage::new(&contract, verdicts.iter().map(|v| &v.touched));
+        let coverage = TestCoverage::new(&contract, verdicts.iter().map(|v| &v.touched));
         for check in contract.checks.iter() {
             let run = verdicts.iter().any(|v| v.plan.contains(&check.id));
             prop_assert_eq!(run, !coverage.uncovered.iter().any(|i| i.name == check.id && i.line == check.line && i.never == "in no plan"));

@@ -15,7 +15,7 @@ use vplan::contract::Contract;
 use vplan::contract::import::{self, File, FileIndex, expand};
 use vplan::contract::validate::validate;
 use vplan::front::vplan::lower;
-use vplan::lang::parse::Caps;
+use vplan::lang::parse::ParserCaps;
 use vplan::plan::diff::Class;
 use vplan::plan::diff::contracts::{Side, compare};
 
@@ -288,7 +288,7 @@ fn contract_of(block: &str, lib: &str) -> Result<(Contract, Sources), TestCaseEr
     for (name, text) in &texts {
         let source = sources.add(Source::new(*name, text));
         files.push(File {
-            draft: lower(&sources, source, &Caps::default(), &mut sink),
+            draft: lower(&sources, source, &ParserCaps::default(), &mut sink),
             name: (*name).to_owned(),
             path: RepoPath::parse(name.as_bytes()).ok(),
             is_foreign: false,
@@ -299,7 +299,7 @@ fn contract_of(block: &str, lib: &str) -> Result<(Contract, Sources), TestCaseEr
     }
     let imported = FileIndex::new(1);
     files[FileIndex::CONTRACT].imports = vec![Some(imported)];
-    let draft = expand(files, &import::Caps::default(), &sources, &mut sink);
+    let draft = expand(files, &import::ImportCaps::default(), &sources, &mut sink);
     let contract = draft.and_then(|draft| validate(&draft, &sources, &mut sink));
     let contract =
         contract.ok_or_else(|| TestCaseError::fail(format!("{lib}\n{:?}", sink.sorted())))?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use vplan::base::setting::{Row, Unset, Verbs};
 use vplan::base::vocabulary::{FormatName, RewriteRule};
 use vplan::lang::GRAMMAR;
-use vplan::lang::statement::{Context, STATEMENTS, Slot};
+use vplan::lang::statement::{STATEMENTS, Slot, StatementContext};
 
 /// Everything but the grammar, and the grammar.
 fn parts() -> (&'static str, &'static str) {
@@ -344,7 +344,7 @@ fn a_setting_goes_with_the_verbs_that_its_row_names() {
     }
     let all = STATEMENTS
         .iter()
-        .filter(|s| s.contexts.contains(&Context::Check))
+        .filter(|s| s.contexts.contains(&StatementContext::Check))
         .map(|s| s.word.to_owned());
     let all: BTreeSet<String> = all
         .filter(|w| !verbs.iter().any(|(verb, _)| verb == w))

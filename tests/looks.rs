@@ -11,9 +11,9 @@ use vplan::base::path::RepoPath;
 use vplan::effect::git::Git;
 use vplan::effect::git::snapshot::Snapshot;
 use vplan::effect::os::files::beneath::Beneath;
-use vplan::effect::os::stat_cache::{Stamp, Stats};
+use vplan::effect::os::stat_cache::{StatCacheStats, StatStamp};
 use vplan::effect::os::watches::ToldChange;
-use vplan::effect::store::reuse::scan::{Place, Same, ToldFiles, scan};
+use vplan::effect::store::reuse::scan::{Same, ScanPlace, ToldFiles, scan};
 use vplan::reuse::key::all_of;
 
 const FILES: usize = 60;
@@ -442,18 +442,18 @@ fn a_snapshot_changes_nothing_that_is_scanned() {
         let tree = git.snapshot().unwrap();
         let scanned = |glob: &str, tree, same| {
             let wanted = [all_of(&[Glob::parse(glob).unwrap()])];
-            let place = Place {
+            let place = ScanPlace {
                 root: &root,
                 beneath: &beneath,
                 tree,
                 same,
             };
-            let scanned = scan(place, &wanted, &mut Stats::default());
+            let scanned = scan(place, &wanted, &mut StatCacheStats::default());
             let scanned = scanned.map_err(|why| why.to_string())?;
             let folders: Vec<RepoPath> = scanned.folders.keys().cloned().collect();
             Ok::<_, String>((scanned.scan, folders))
         };
-        let is_whole = |(_, stamp): &(RepoPath, Option<Stamp>)| stamp.is_some();
+        let is_whole = |(_, stamp): &(RepoPath, Option<StatStamp>)| stamp.is_some();
         whole += tree.whole_folders().filter(is_whole).count();
         for glob in globs {
             let listed = scanned(glob, None, Same::All);
@@ -500,7 +500,7 @@ fn a_folder_that_lists_others_is_later_than_the_snapshot() {
     let git = git(&project);
     let tree = git.snapshot().unwrap();
     let is_later = |glob: &str| {
-        let place = Place {
+        let place = ScanPlace {
             root: &root,
             beneath: &beneath,
             tree: Some(&tree),
@@ -508,7 +508,7 @@ fn a_folder_that_lists_others_is_later_than_the_snapshot() {
         };
         let wanted = [all_of(&[Glob::parse(glob).unwrap()])];
         // The digests of all files are known after the first scan.
-        let mut stats = Stats::default();
+        let mut stats = StatCacheStats::default();
         scan(place, &wanted, &mut stats).unwrap();
         scan(place, &wanted, &mut stats).unwrap().is_later
     };
@@ -532,14 +532,14 @@ fn a_file_that_is_read_later_is_the_snapshots_if_it_was_at_rest() {
     let git = git(&project);
     let tree = git.snapshot().unwrap();
     let is_later = |file: &str| {
-        let place = Place {
+        let place = ScanPlace {
             root: &root,
             beneath: &beneath,
             tree: Some(&tree),
             same: Same::All,
         };
         let wanted = [all_of(&[Glob::parse(file).unwrap()])];
-        let scanned = scan(place, &wanted, &mut Stats::default()).unwrap();
+        let scanned = scan(place, &wanted, &mut StatCacheStats::default()).unwrap();
         assert!(!scanned.scan.is_empty(), "{file}");
         scanned.is_later
     };

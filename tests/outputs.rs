@@ -315,7 +315,8 @@ fn the_vectors_are_read() {
     for case in &cases {
         let (input, expected) = (&case["input"], &case["expected"]);
         let kind: Kind = serde_json::from_value(input["kind"].clone()).unwrap();
-        let formats = output::resolve_name(FormatName::deserialize(&input["format"]).unwrap(), kind);
+        let formats =
+            output::resolve_name(FormatName::deserialize(&input["format"]).unwrap(), kind);
         let Some(text) = input["text"]
             .as_str()
             .filter(|t| !formats.is_empty() && !t.is_empty())

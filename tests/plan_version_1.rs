@@ -12,7 +12,7 @@ use vplan::effect::git::pins::NothingPinned;
 use vplan::effect::repo::load::{self, ContractRequest};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::digest::digest;
-use vplan::plan::document::{Form, canonical};
+use vplan::plan::document::{DocumentForm, canonical};
 use vplan::plan::facts::Facts;
 use vplan::plan::request::Request;
 use vplan::plan::{Plan, Step, canonical::FIRST};
@@ -71,13 +71,16 @@ fn both_forms_are_read_and_have_their_digests() {
             (&1.into(), Some(stated(&kdl))),
             "{name}"
         );
-        for (form, text) in [(Form::Json, &json), (Form::Kdl, &kdl)] {
+        for (form, text) in [(DocumentForm::Json, &json), (DocumentForm::Kdl, &kdl)] {
             let plan = form.read(text).unwrap();
             assert_eq!(digest(&plan).to_string(), stated(&kdl), "{name}");
             assert_eq!(plan.version, FIRST);
             // What is written of it again is it.
             assert_eq!(form.read(&form.write(&plan)), Ok(plan.clone()), "{name}");
-            assert!(form == Form::Kdl || form.write(&plan) == *text, "{name}");
+            assert!(
+                form == DocumentForm::Kdl || form.write(&plan) == *text,
+                "{name}"
+            );
             let again = vplan::base::canon::Digest::hash(canonical(&plan).as_bytes());
             assert_eq!(again.to_string(), stated(&kdl), "{name}");
         }
@@ -88,13 +91,13 @@ fn both_forms_are_read_and_have_their_digests() {
         ] {
             if json.contains(from) {
                 assert!(
-                    Form::Json.read(&json.replace(from, to)).is_err(),
+                    DocumentForm::Json.read(&json.replace(from, to)).is_err(),
                     "{name}: {from}"
                 );
             }
         }
         assert!(
-            Form::Json
+            DocumentForm::Json
                 .read(&json.replace("\"version\": 1", "\"version\": 2"))
                 .is_err(),
             "{name}"
@@ -104,7 +107,7 @@ fn both_forms_are_read_and_have_their_digests() {
             "\"changedIn\": \"index\",",
         ] {
             let more = json.replace("\"boundaries\"", &format!("{more} \"boundaries\""));
-            assert!(Form::Json.read(&more).is_err(), "{name}");
+            assert!(DocumentForm::Json.read(&more).is_err(), "{name}");
         }
     }
 }

@@ -13,12 +13,12 @@ use vplan_check::evidence::{Captured, Evidence, SpawnError};
 use vplan_check::outcome::{GRACE_MS, Status};
 use vplan_check::{Kind, Severity};
 use vplan_plan::{Plan, Step, StepIndex};
-use vplan_run::remote::Elsewhere;
 use vplan_run::event::{Action, Event, Interrupt};
 use vplan_run::journal::{FinalStatus, Journal, JournalEntry, PlannedStep};
 use vplan_run::record::StepRecord;
+use vplan_run::remote::Elsewhere;
 use vplan_run::report::Report;
-use vplan_run::state::{Beginning, Ending, RunState};
+use vplan_run::state::{RunState, StateBeginning, StateEnding};
 
 /// The end of a process that is not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub struct Played {
     /// The machine's records.
     pub records: Vec<StepRecord>,
     /// The machine's ending.
-    pub ending: Ending,
+    pub ending: StateEnding,
     /// The events, with times.
     pub trace: Vec<(u64, Happening)>,
 }
@@ -272,9 +272,9 @@ pub fn play_in_places(
     elsewhere: Option<Elsewhere>,
     choose: &mut dyn FnMut(usize) -> usize,
 ) -> Result<Played, Box<dyn std::error::Error>> {
-    let beginning = Beginning {
+    let beginning = StateBeginning {
         elsewhere,
-        ..Beginning::default()
+        ..StateBeginning::default()
     };
     let (mut state, mut actions) = RunState::begin(Arc::new(case.plan.clone()), beginning);
     let mut now = 0;

@@ -1,6 +1,6 @@
 //! The answer to an order, and when it counts.
 
-use super::order::{Head, Order, VERSION};
+use super::order::{Head, VERSION, WorkOrder};
 use serde::{Deserialize, Serialize};
 use vplan_base::canon::{Digest, to_canonical};
 use vplan_base::path::RepoPath;
@@ -55,7 +55,7 @@ pub struct LeftFile {
 
 /// The reason why bytes are not an answer to an order. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum NoRemoteAnswer {
     /// They do not have the shape of an answer.
     #[error("it is no answer: {0}")]
     Damaged(String),
@@ -80,7 +80,7 @@ impl StepAnswer {
     ///
     /// # Errors
     /// Why it does not count.
-    pub fn decode(bytes: &[u8], order: &Order) -> Result<Self, NoAnswer> {
+    pub fn decode(bytes: &[u8], order: &WorkOrder) -> Result<Self, NoRemoteAnswer> {
         Self::decode_named(bytes, order, &order.digest())
     }
 
@@ -88,15 +88,19 @@ impl StepAnswer {
     ///
     /// # Errors
     /// Why it does not count.
-    pub fn decode_named(bytes: &[u8], order: &Order, digest: &Digest) -> Result<Self, NoAnswer> {
-        let damaged = |error: serde_json::Error| NoAnswer::Damaged(error.to_string());
+    pub fn decode_named(
+        bytes: &[u8],
+        order: &WorkOrder,
+        digest: &Digest,
+    ) -> Result<Self, NoRemoteAnswer> {
+        let damaged = |error: serde_json::Error| NoRemoteAnswer::Damaged(error.to_string());
         let head: Head = serde_json::from_slice(bytes).map_err(damaged)?;
         if head.version != VERSION || head.vplan != order.vplan {
-            return Err(NoAnswer::Version(head.vplan));
+            return Err(NoRemoteAnswer::Version(head.vplan));
         }
         let answer: Self = serde_json::from_slice(bytes).map_err(damaged)?;
         if answer.nonce != order.nonce || answer.order != *digest {
-            return Err(NoAnswer::OtherOrder);
+            return Err(NoRemoteAnswer::OtherOrder);
         }
         let seen = &answer.evidence;
         let is_told_here =
@@ -104,7 +108,7 @@ impl StepAnswer {
         let paths = answer.products.iter().map(|product| &product.path);
         if is_told_here || !paths.is_sorted_by(|a, b| a < b) {
             let message = "it says what is not its to say".to_owned();
-            return Err(NoAnswer::Damaged(message));
+            return Err(NoRemoteAnswer::Damaged(message));
         }
         let ended_well = order.step.accepts(seen.exit);
         let may_leave = |product: &&LeftFile| {
@@ -113,7 +117,7 @@ impl StepAnswer {
                 && print.content.is_some() != print.link.is_some()
         };
         match answer.products.iter().find(|product| !may_leave(product)) {
-            Some(product) => Err(NoAnswer::Product(product.path.clone())),
+            Some(product) => Err(NoRemoteAnswer::Product(product.path.clone())),
             None => Ok(answer),
         }
     }
@@ -122,24 +126,24 @@ impl StepAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Terms;
+    use crate::order::OrderTerms;
     use vplan_arbitrary::made::step;
     use vplan_base::glob::Glob;
     use vplan_base::word::Word;
-    use vplan_reuse::key::Prints;
+    use vplan_reuse::key::KeyPrints;
 
-    fn order(nonce: u8) -> Order {
+    fn order(nonce: u8) -> WorkOrder {
         let mut step = step("a");
         step.produces = vec![Glob::parse("out/*").unwrap()];
-        let terms = Terms {
-            files: Prints::new(),
+        let terms = OrderTerms {
+            files: KeyPrints::new(),
             limit_ms: 1000,
             max_output: 10,
             nonce: [nonce; 16],
             plan: Digest::hash(b"plan"),
             variables: Vec::new(),
         };
-        Order::new(&step, terms)
+        WorkOrder::new(&step, terms)
     }
 
     fn file(path: &str, print: Print) -> LeftFile {
@@ -159,7 +163,7 @@ mod tests {
         }
     }
 
-    fn answer(order: &Order) -> StepAnswer {
+    fn answer(order: &WorkOrder) -> StepAnswer {
         StepAnswer {
             changed: Vec::new(),
             confined: None,
@@ -188,7 +192,7 @@ mod tests {
         assert_eq!(StepAnswer::decode(text.as_bytes(), &order), Ok(answer));
         let other = super::tests::order(2);
         let refused = StepAnswer::decode(text.as_bytes(), &other);
-        assert_eq!(refused, Err(NoAnswer::OtherOrder));
+        assert_eq!(refused, Err(NoRemoteAnswer::OtherOrder));
         for end in 0..text.len() {
             assert!(
                 StepAnswer::decode(&text.as_bytes()[..end], &order).is_err(),
@@ -206,25 +210,25 @@ mod tests {
             StepAnswer::decode(answer.encode().as_bytes(), &order).unwrap_err()
         };
         let version = refused(&|answer| answer.vplan = "0.0.9".to_owned());
-        assert_eq!(version, NoAnswer::Version("0.0.9".to_owned()));
+        assert_eq!(version, NoRemoteAnswer::Version("0.0.9".to_owned()));
         let nonce = refused(&|answer| answer.nonce = "0".repeat(32));
-        assert_eq!(nonce, NoAnswer::OtherOrder);
+        assert_eq!(nonce, NoRemoteAnswer::OtherOrder);
         let digest = refused(&|answer| answer.order = Digest::hash(b"x"));
-        assert_eq!(digest, NoAnswer::OtherOrder);
+        assert_eq!(digest, NoRemoteAnswer::OtherOrder);
         let earlier = refused(&|answer| answer.evidence.earlier = Some(Box::default()));
-        assert!(matches!(earlier, NoAnswer::Damaged(_)));
+        assert!(matches!(earlier, NoRemoteAnswer::Damaged(_)));
         let twice = refused(&|answer| answer.products[1].path = answer.products[0].path.clone());
-        assert!(matches!(twice, NoAnswer::Damaged(_)));
+        assert!(matches!(twice, NoRemoteAnswer::Damaged(_)));
         // A failed step leaves none of its products.
         let failed = refused(&|answer| answer.evidence.exit = Some(1));
-        assert!(matches!(failed, NoAnswer::Product(_)));
+        assert!(matches!(failed, NoRemoteAnswer::Product(_)));
         let link = Print {
             link: Some(Word::from("a")),
             ..plain()
         };
         for product in [file("src/a", plain()), file("out/c", link)] {
             let error = refused(&|answer| answer.products = vec![product.clone()]);
-            assert_eq!(error, NoAnswer::Product(product.path.clone()));
+            assert_eq!(error, NoRemoteAnswer::Product(product.path.clone()));
         }
     }
 }

@@ -5,7 +5,7 @@ use vplan_base::canon::{Digest, to_canonical};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_plan::Step;
-use vplan_reuse::key::{JUDGING, Print, Prints};
+use vplan_reuse::key::{JUDGING, KeyPrints, Print};
 
 /// The version of the shapes of an order and of its answer.
 pub const VERSION: u32 = 1;
@@ -20,7 +20,7 @@ pub const MANY_FILES: usize = 5_000;
 /// An order. Its digest is its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Order {
+pub struct WorkOrder {
     /// The present files, with their state: all declared inputs of the step.
     pub files: Vec<(RepoPath, Print)>,
     /// The version of the rules that evaluate the evidence.
@@ -48,7 +48,7 @@ pub struct Order {
 /// An encoded order, its digest, and its file sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct SentOrder<'o> {
-    pub order: &'o Order,
+    pub order: &'o WorkOrder,
     pub text: &'o str,
     pub digest: &'o Digest,
     /// The sizes of its files, in its order.
@@ -57,8 +57,8 @@ pub struct SentOrder<'o> {
 
 /// The parameters of a try, in addition to its step.
 #[derive(Clone, Debug)]
-pub struct Terms {
-    pub files: Prints,
+pub struct OrderTerms {
+    pub files: KeyPrints,
     pub limit_ms: u64,
     pub max_output: u64,
     /// Random bits.
@@ -85,9 +85,9 @@ pub(crate) struct Head {
     pub vplan: String,
 }
 
-impl Order {
+impl WorkOrder {
     /// Makes the order of a try.
-    pub fn new(step: &Step, terms: Terms) -> Self {
+    pub fn new(step: &Step, terms: OrderTerms) -> Self {
         Self {
             files: terms.files.into_iter().collect(),
             judging: JUDGING,
@@ -158,7 +158,7 @@ mod tests {
     use vplan_base::glob::Glob;
     use vplan_base::machine::{Machine, On};
 
-    fn order() -> Order {
+    fn order() -> WorkOrder {
         let mut step = step("a");
         step.needs = vec!["b".to_owned()];
         step.retries = 3;
@@ -167,21 +167,24 @@ mod tests {
             name: "linux".to_owned(),
             properties: [("OSFamily".to_owned(), "linux".to_owned())].into(),
         }));
-        let terms = Terms {
-            files: Prints::new(),
+        let terms = OrderTerms {
+            files: KeyPrints::new(),
             limit_ms: 0,
             max_output: 10,
             nonce: [7; 16],
             plan: Digest::hash(b"plan"),
             variables: Vec::new(),
         };
-        Order::new(&step, terms)
+        WorkOrder::new(&step, terms)
     }
 
     #[test]
     fn an_order_reads_back_and_says_nothing_of_the_plan_around_its_step() {
         let order = order();
-        assert_eq!(Order::decode(order.encode().as_bytes()), Ok(order.clone()));
+        assert_eq!(
+            WorkOrder::decode(order.encode().as_bytes()),
+            Ok(order.clone())
+        );
         assert_eq!((order.step.retries, order.limit_ms), (0, 1));
         assert!(order.step.needs.is_empty() && order.step.describe.is_none());
         assert_eq!(order.step.machine().unwrap().name, "linux");
@@ -192,12 +195,12 @@ mod tests {
     fn what_is_no_order_is_none() {
         let text = order().encode();
         for end in 0..text.len() {
-            assert!(Order::decode(&text.as_bytes()[..end]).is_err(), "{end}");
+            assert!(WorkOrder::decode(&text.as_bytes()[..end]).is_err(), "{end}");
         }
         let with = |change: &dyn Fn(&mut serde_json::Value)| {
             let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
             change(&mut value);
-            Order::decode(value.to_string().as_bytes()).unwrap_err()
+            WorkOrder::decode(value.to_string().as_bytes()).unwrap_err()
         };
         let other = with(&|value| value["vplan"] = "0.0.9".into());
         assert_eq!(other, NoOrder::Version("0.0.9".to_owned()));

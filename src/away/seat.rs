@@ -5,17 +5,17 @@ use vplan_base::machine::On;
 use vplan_base::word::visible;
 use vplan_plan::{Plan, Step, StepIndex};
 use vplan_reuse::decide::{self, eligible, makes_only_inputs};
-use vplan_reuse::key::Order;
+use vplan_reuse::key::KeyOrder;
 
 /// The reason why a step is executed here. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum SeatReason {
     /// The contract requires it.
     #[error("it says `on here`")]
     Here,
     /// The contract does not declare all its inputs, or it runs for its effect here.
     #[error("{0}")]
-    Tied(decide::Why),
+    Tied(decide::NoReuseReason),
     /// A step before it may have made files that are not among its inputs.
     #[error("not all that `{0}` before it makes is among its inputs")]
     Before(String),
@@ -26,32 +26,35 @@ pub enum Why {
 
 /// Returns for each step of a plan, in plan order, why it is executed here; `None` if it may run
 /// remotely. `granted`: why the operator's grants to a step keep it here.
-pub fn seats(plan: &Plan, granted: &dyn Fn(&Step) -> Option<&'static str>) -> Vec<Option<Why>> {
-    let order = Order::new(plan);
+pub fn seats(
+    plan: &Plan,
+    granted: &dyn Fn(&Step) -> Option<&'static str>,
+) -> Vec<Option<SeatReason>> {
+    let order = KeyOrder::new(plan);
     let of = |index| seat(plan, &order, index, granted).err();
     plan.numbered_steps().map(|(index, _)| of(index)).collect()
 }
 
 fn seat(
     plan: &Plan,
-    order: &Order,
+    order: &KeyOrder,
     index: StepIndex,
     granted: &dyn Fn(&Step) -> Option<&'static str>,
-) -> Result<(), Why> {
+) -> Result<(), SeatReason> {
     let step = plan.step(index);
     if step.on == Some(On::Here) {
-        return Err(Why::Here);
+        return Err(SeatReason::Here);
     }
-    eligible(step).map_err(Why::Tied)?;
+    eligible(step).map_err(SeatReason::Tied)?;
     if let Some(why) = granted(step) {
-        return Err(Why::Granted(why));
+        return Err(SeatReason::Granted(why));
     }
     let before = order.bound_before(index);
     // A step without a command makes nothing.
     let mut before = before.iter().map(|index| plan.step(*index));
     let other = before.find(|other| other.argv.is_some() && !makes_only_inputs(other, step));
     other.map_or(Ok(()), |other| {
-        Err(Why::Before(visible(other.id.as_bytes())))
+        Err(SeatReason::Before(visible(other.id.as_bytes())))
     })
 }
 

@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn sets() {
-        let of = |members: &[usize]| Bits::<Thing>::from_fn(70, |i| members.contains(&i.position()));
+        let of =
+            |members: &[usize]| Bits::<Thing>::from_fn(70, |i| members.contains(&i.position()));
         let (a, b) = (of(&[0, 63, 64, 69]), of(&[0, 64]));
         assert!(a.exceeds(&b) && !b.exceeds(&a) && !b.without(&a).exceeds(&of(&[])));
         assert_eq!(a.without(&b), of(&[63, 69]));

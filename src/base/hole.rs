@@ -268,7 +268,9 @@ impl Values {
         let mut filled = String::with_capacity(text.len());
         let mut behind = 0;
         for (range, name) in holes(text) {
-            let Some(value) = self.get(name) else { continue };
+            let Some(value) = self.get(name) else {
+                continue;
+            };
             filled.push_str(text.get(behind..range.start).unwrap_or_default());
             behind = range.end;
             match escape {

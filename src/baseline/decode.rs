@@ -6,7 +6,7 @@ use vplan_base::canon::Digest;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
-use vplan_plan::kdl::text::{Node, NodeEntry, Value, lines};
+use vplan_plan::kdl::text::{KdlNode, KdlValue, NodeEntry, lines};
 
 /// Maximum number of reported errors of a text.
 const MAX_MISTAKES: usize = 20;
@@ -71,7 +71,7 @@ impl Reader {
         self.sink.push(diagnostic.help(ANEW));
     }
 
-    fn node(&mut self, node: &Node) -> Option<KnownEntry> {
+    fn node(&mut self, node: &KdlNode) -> Option<KnownEntry> {
         match node.name.text.as_str() {
             "version" => {
                 self.version(node);
@@ -88,13 +88,13 @@ impl Reader {
         }
     }
 
-    fn version(&mut self, node: &Node) {
+    fn version(&mut self, node: &KdlNode) {
         self.versions += 1;
         let number = match node.entries.as_slice() {
             [
                 NodeEntry {
                     name: None,
-                    value: Value::Integer(number),
+                    value: KdlValue::Integer(number),
                     ..
                 },
             ] => Some(*number),
@@ -109,7 +109,7 @@ impl Reader {
         self.wrong(VERSION, node.span(), message, "not `version 1`");
     }
 
-    fn finding(&mut self, node: &Node) -> Option<KnownEntry> {
+    fn finding(&mut self, node: &KdlNode) -> Option<KnownEntry> {
         const NAMES: [&str; 6] = ["", "format", "file", "message", "fingerprint", "rule"];
         let [check, format, file, message, fingerprint, rule] =
             self.texts(node, NAMES, NAMES.len() - 1)?;
@@ -126,7 +126,7 @@ impl Reader {
         })
     }
 
-    fn test(&mut self, node: &Node) -> Option<KnownEntry> {
+    fn test(&mut self, node: &KdlNode) -> Option<KnownEntry> {
         const NAMES: [&str; 4] = ["", "format", "name", "fingerprint"];
         let [check, format, name, fingerprint] = self.texts(node, NAMES, NAMES.len())?;
         let fingerprint = self.digest(&fingerprint?)?;
@@ -142,7 +142,7 @@ impl Reader {
     /// The first `required` of them must be present.
     fn texts<const N: usize>(
         &mut self,
-        node: &Node,
+        node: &KdlNode,
         names: [&str; N],
         required: usize,
     ) -> Option<[Option<Text>; N]> {
@@ -153,7 +153,7 @@ impl Reader {
             let slots = names.iter().zip(&mut found);
             let slot = slots.into_iter().find(|(known, _)| **known == name);
             match (slot.map(|(_, slot)| slot), &entry.value) {
-                (Some(slot @ None), Value::Text(text)) => {
+                (Some(slot @ None), KdlValue::Text(text)) => {
                     *slot = Some(Text {
                         text: text.clone(),
                         span: entry.at,

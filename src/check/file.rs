@@ -17,7 +17,7 @@ pub struct FileFacts {
     /// Whether the path itself is a symlink (`lstat`).
     pub symlink: bool,
     /// The type of the file that the path leads to (`stat`).
-    pub target: Target,
+    pub target: AssertedTarget,
     /// Size of the target in bytes; 0 when there is none.
     pub size: u64,
     /// Whether any execute bit of the target is set.
@@ -29,7 +29,7 @@ pub struct FileFacts {
 
 /// The type of file that a path leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Target {
+pub enum AssertedTarget {
     /// Nothing: there is no such path, or it is a symlink to nothing (or to itself).
     #[default]
     Missing,
@@ -112,11 +112,11 @@ pub fn regex(pattern: &str) -> Result<Regex, String> {
 }
 
 fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
-    if let Target::Unknown(why) = &facts.target {
+    if let AssertedTarget::Unknown(why) = &facts.target {
         return Err(visible(why));
     }
     match assertion {
-        Assertion::Absent if facts.target != Target::Missing => {
+        Assertion::Absent if facts.target != AssertedTarget::Missing => {
             Err(format!("{} is there", noun(facts)))
         }
         Assertion::Absent if facts.symlink => {
@@ -124,13 +124,13 @@ fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
         }
         Assertion::Absent => Ok(()),
         Assertion::Type(FileType::Symlink) if facts.symlink => Ok(()),
-        _ if facts.target == Target::Missing && facts.symlink => {
+        _ if facts.target == AssertedTarget::Missing && facts.symlink => {
             Err("it is a symlink to nothing".to_owned())
         }
-        _ if facts.target == Target::Missing => Err("nothing is there".to_owned()),
+        _ if facts.target == AssertedTarget::Missing => Err("nothing is there".to_owned()),
         Assertion::Exists => Ok(()),
         Assertion::Type(kind) => is_type(*kind, facts),
-        _ if facts.target != Target::File => Err(format!("it is {}", noun(facts))),
+        _ if facts.target != AssertedTarget::File => Err(format!("it is {}", noun(facts))),
         Assertion::NotEmpty if facts.size == 0 => Err("the file is empty".to_owned()),
         Assertion::NotEmpty => Ok(()),
         Assertion::Size { min, max } => {
@@ -169,9 +169,9 @@ fn holds(assertion: &Assertion, facts: &FileFacts) -> Result<(), String> {
 }
 
 fn is_type(kind: FileType, facts: &FileFacts) -> Result<(), String> {
-    let is_file = facts.target == Target::File;
+    let is_file = facts.target == AssertedTarget::File;
     match kind {
-        FileType::Dir if facts.target == Target::Dir => Ok(()),
+        FileType::Dir if facts.target == AssertedTarget::Dir => Ok(()),
         FileType::File | FileType::Executable | FileType::Utf8 if !is_file => {
             Err(format!("it is {}", noun(facts)))
         }
@@ -224,10 +224,10 @@ fn find(haystack: &[u8], needle: &[u8]) -> bool {
 
 fn noun(facts: &FileFacts) -> &'static str {
     match facts.target {
-        Target::Missing | Target::Unknown(_) => "nothing",
-        Target::File => "a file",
-        Target::Dir => "a directory",
-        Target::Other => "neither a file nor a directory",
+        AssertedTarget::Missing | AssertedTarget::Unknown(_) => "nothing",
+        AssertedTarget::File => "a file",
+        AssertedTarget::Dir => "a directory",
+        AssertedTarget::Other => "neither a file nor a directory",
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     fn file(content: &[u8]) -> FileFacts {
         FileFacts {
-            target: Target::File,
+            target: AssertedTarget::File,
             size: content.len() as u64,
             content: Some(content.to_vec()),
             ..FileFacts::default()
@@ -246,7 +246,7 @@ mod tests {
 
     fn dir() -> FileFacts {
         FileFacts {
-            target: Target::Dir,
+            target: AssertedTarget::Dir,
             size: 4096,
             executable: true,
             ..FileFacts::default()
@@ -286,11 +286,11 @@ mod tests {
             ..file(b"#!/bin/sh\n")
         };
         let socket = FileFacts {
-            target: Target::Other,
+            target: AssertedTarget::Other,
             ..FileFacts::default()
         };
         let closed = FileFacts {
-            target: Target::Unknown("permission denied".to_owned()),
+            target: AssertedTarget::Unknown("permission denied".to_owned()),
             ..FileFacts::default()
         };
         let unreadable = FileFacts {

@@ -103,7 +103,7 @@ vplan_base::vocabulary! {
 /// An answer that is none: one line that says why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadAnswer(pub String);
+pub struct BadJudgeAnswer(pub String);
 
 impl JudgeAnswer {
     /// Reads an answer.
@@ -111,8 +111,8 @@ impl JudgeAnswer {
     /// # Errors
     /// No JSON, another shape, another version, a verdict that is neither `pass` nor `fail`, no
     /// reasoning.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadAnswer> {
-        let bad = |why: &str| Err(BadAnswer(why.to_owned()));
+    pub fn read(bytes: &[u8]) -> Result<Self, BadJudgeAnswer> {
+        let bad = |why: &str| Err(BadJudgeAnswer(why.to_owned()));
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return bad("the answer is empty");
         }
@@ -121,13 +121,13 @@ impl JudgeAnswer {
             return bad("the answer is not one JSON object");
         }
         let answer: Self = serde_json::from_slice(bytes).map_err(|e| {
-            BadAnswer(format!(
+            BadJudgeAnswer(format!(
                 "the answer is not the JSON that was asked for: {}",
                 visible(e.to_string())
             ))
         })?;
         if let Some(version) = answer.version.filter(|v| *v != 1) {
-            return Err(BadAnswer(format!(
+            return Err(BadJudgeAnswer(format!(
                 "the answer has version {version}, known is 1"
             )));
         }

@@ -20,8 +20,8 @@ pub mod observed;
 pub mod outcome;
 pub mod output;
 pub mod pattern;
-pub mod results;
 pub mod request;
+pub mod results;
 pub mod tool;
 pub mod verb;
 

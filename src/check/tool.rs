@@ -8,8 +8,8 @@ mod builder;
 mod form;
 mod launch;
 mod layer;
-mod package_manager;
 pub mod matched;
+mod package_manager;
 pub mod table;
 
 pub use form::Form;
@@ -20,7 +20,7 @@ pub(super) use launch::is_assignment;
 use launch::one_command;
 pub use layer::base_name;
 use layer::{Inner, Words, has, moved, skip_options, unversioned, value};
-pub use layer::{Layer, Role, Tool};
+pub use layer::{Layer, LayerRole, ToolLayer};
 use package_manager::{bun, npm, pnpm, script, yarn};
 use vplan_base::path::RepoPath;
 
@@ -59,7 +59,7 @@ impl Invocation {
     }
 
     /// Whether this tool does the work, by whatever program.
-    pub fn is(&self, tool: Tool) -> bool {
+    pub fn is(&self, tool: ToolLayer) -> bool {
         self.layers.last().is_some_and(|layer| layer.tool == tool)
     }
 
@@ -80,7 +80,10 @@ impl Invocation {
 
     /// The script of a package that it runs.
     pub fn script(&self) -> Option<&str> {
-        let layer = self.layers.iter().find(|layer| layer.role == Role::Script);
+        let layer = self
+            .layers
+            .iter()
+            .find(|layer| layer.role == LayerRole::Script);
         layer
             .and_then(|layer| layer.asked.first())
             .map(String::as_str)
@@ -134,16 +137,19 @@ impl Invocation {
 }
 
 fn is_dry(layer: &Layer) -> bool {
-    let is_manager = matches!(layer.tool, Tool::Npm | Tool::Pnpm | Tool::Yarn | Tool::Bun);
+    let is_manager = matches!(
+        layer.tool,
+        ToolLayer::Npm | ToolLayer::Pnpm | ToolLayer::Yarn | ToolLayer::Bun
+    );
     let runs = |word: &String| matches!(word.as_str(), "run" | "run-script");
     // Without a script it lists those that there are.
-    if is_manager && layer.role == Role::Plain && layer.arguments.iter().any(runs) {
+    if is_manager && layer.role == LayerRole::Plain && layer.arguments.iter().any(runs) {
         return true;
     }
     let values = launch::values_of(&layer.program);
     // just passes on what follows its recipe.
     let is_passed_on = |word: &String| {
-        word == "--" || layer.tool == Tool::Just && layer.asked.first() == Some(word)
+        word == "--" || layer.tool == ToolLayer::Just && layer.asked.first() == Some(word)
     };
     let end = layer.arguments.iter().position(is_passed_on);
     let own = layer.arguments.get(..end.unwrap_or(layer.arguments.len()));
@@ -174,7 +180,7 @@ pub struct Steering {
 /// The configuration files of a command's programs, by the table of tools.
 pub fn configuration(layers: &[Layer]) -> Vec<Steering> {
     let of_layer = |layer: &Layer| {
-        let of_row = |row: &'static table::Row| {
+        let of_row = |row: &'static table::ToolRow| {
             row.config.iter().map(|pattern| {
                 let (file, part) = match pattern.split_once(':') {
                     Some((file, part)) => (file, Some(part)),
@@ -198,7 +204,7 @@ pub fn configuration(layers: &[Layer]) -> Vec<Steering> {
 }
 
 /// The rows of the table that a program's call is of.
-fn rows_of(layer: &Layer) -> Vec<&'static table::Row> {
+fn rows_of(layer: &Layer) -> Vec<&'static table::ToolRow> {
     let values = launch::values_of(&layer.program);
     let words: Vec<String> = [layer.program.clone()]
         .into_iter()
@@ -259,44 +265,44 @@ pub fn layers_of_body(body: &str) -> Vec<Layer> {
 }
 
 /// The tools whose messages are known, by program.
-const TOOLS: &[(&str, Tool)] = &[
-    ("_mocha", Tool::Mocha),
-    ("ava", Tool::Ava),
-    ("bunx", Tool::Bun),
-    ("cargo-nextest", Tool::Nextest),
-    ("ctest", Tool::Ctest),
-    ("cypress", Tool::Cypress),
-    ("hatch", Tool::PythonRunner),
-    ("jest", Tool::Jest),
-    ("mocha", Tool::Mocha),
-    ("npx", Tool::Npm),
-    ("pdm", Tool::PythonRunner),
-    ("pipenv", Tool::PythonRunner),
-    ("pipx", Tool::PythonRunner),
-    ("pixi", Tool::PythonRunner),
-    ("playwright", Tool::Playwright),
-    ("pnpx", Tool::Pnpm),
-    ("poetry", Tool::PythonRunner),
-    ("py.test", Tool::Pytest),
-    ("pytest", Tool::Pytest),
-    ("rye", Tool::PythonRunner),
-    ("unittest", Tool::Unittest),
-    ("uv", Tool::PythonRunner),
-    ("uvx", Tool::PythonRunner),
-    ("vitest", Tool::Vitest),
+const TOOLS: &[(&str, ToolLayer)] = &[
+    ("_mocha", ToolLayer::Mocha),
+    ("ava", ToolLayer::Ava),
+    ("bunx", ToolLayer::Bun),
+    ("cargo-nextest", ToolLayer::Nextest),
+    ("ctest", ToolLayer::Ctest),
+    ("cypress", ToolLayer::Cypress),
+    ("hatch", ToolLayer::PythonRunner),
+    ("jest", ToolLayer::Jest),
+    ("mocha", ToolLayer::Mocha),
+    ("npx", ToolLayer::Npm),
+    ("pdm", ToolLayer::PythonRunner),
+    ("pipenv", ToolLayer::PythonRunner),
+    ("pipx", ToolLayer::PythonRunner),
+    ("pixi", ToolLayer::PythonRunner),
+    ("playwright", ToolLayer::Playwright),
+    ("pnpx", ToolLayer::Pnpm),
+    ("poetry", ToolLayer::PythonRunner),
+    ("py.test", ToolLayer::Pytest),
+    ("pytest", ToolLayer::Pytest),
+    ("rye", ToolLayer::PythonRunner),
+    ("unittest", ToolLayer::Unittest),
+    ("uv", ToolLayer::PythonRunner),
+    ("uvx", ToolLayer::PythonRunner),
+    ("vitest", ToolLayer::Vitest),
 ];
 
-fn tool_of(program: &str, rest: Words<'_>) -> Tool {
+fn tool_of(program: &str, rest: Words<'_>) -> ToolLayer {
     let tests = || rest.first().is_some_and(|word| word == "test");
     match program {
-        "react-scripts" if tests() => Tool::Jest,
-        "deno" if tests() => Tool::DenoTest,
-        _ if program.starts_with("py") && launch::names_modules(program) => Tool::Python,
-        _ if launch::is_shell(program) => Tool::Shell,
+        "react-scripts" if tests() => ToolLayer::Jest,
+        "deno" if tests() => ToolLayer::DenoTest,
+        _ if program.starts_with("py") && launch::names_modules(program) => ToolLayer::Python,
+        _ if launch::is_shell(program) => ToolLayer::Shell,
         _ => TOOLS
             .iter()
             .find(|(name, _)| *name == program)
-            .map_or(Tool::Other, |(_, tool)| *tool),
+            .map_or(ToolLayer::Other, |(_, tool)| *tool),
     }
 }
 
@@ -305,7 +311,7 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
     let rest = words.get(1..).unwrap_or_default();
     let plain = |tool| Layer {
         tool,
-        role: Role::Plain,
+        role: LayerRole::Plain,
         program: program.to_owned(),
         arguments: rest.to_vec(),
         asked: Vec::new(),
@@ -315,19 +321,19 @@ fn peel(words: Words<'_>, dir: Option<RepoPath>) -> (Layer, Inner) {
         file: None,
     };
     match program {
-        "npm" => npm(rest, plain(Tool::Npm)),
-        "pnpm" => pnpm(rest, plain(Tool::Pnpm)),
-        "yarn" | "yarnpkg" => yarn(rest, plain(Tool::Yarn)),
-        "bun" => bun(rest, plain(Tool::Bun)),
-        "make" | "gmake" => (make(rest, plain(Tool::Make)), None),
-        "ninja" | "ninja-build" | "samu" => (ninja(rest, plain(Tool::Ninja)), None),
-        "just" => (just(rest, plain(Tool::Just)), None),
-        "cargo" | "cross" => cargo(rest, plain(Tool::Cargo)),
+        "npm" => npm(rest, plain(ToolLayer::Npm)),
+        "pnpm" => pnpm(rest, plain(ToolLayer::Pnpm)),
+        "yarn" | "yarnpkg" => yarn(rest, plain(ToolLayer::Yarn)),
+        "bun" => bun(rest, plain(ToolLayer::Bun)),
+        "make" | "gmake" => (make(rest, plain(ToolLayer::Make)), None),
+        "ninja" | "ninja-build" | "samu" => (ninja(rest, plain(ToolLayer::Ninja)), None),
+        "just" => (just(rest, plain(ToolLayer::Just)), None),
+        "cargo" | "cross" => cargo(rest, plain(ToolLayer::Cargo)),
         "go" if !launches(words) => (
-            with_subcommand(plain(Tool::Go), skip_options(rest, &["-C"]).0),
+            with_subcommand(plain(ToolLayer::Go), skip_options(rest, &["-C"]).0),
             None,
         ),
-        "node" | "nodejs" | "tsx" if !launches(words) => (node(rest, plain(Tool::Node)), None),
+        "node" | "nodejs" | "tsx" if !launches(words) => (node(rest, plain(ToolLayer::Node)), None),
         _ => launched(words, plain(tool_of(program, rest))),
     }
 }
@@ -355,22 +361,28 @@ fn launched(words: Words<'_>, layer: Layer) -> (Layer, Inner) {
             None => return (layer, None),
         },
     };
-    let is_package = matches!(layer.tool, Tool::Npm | Tool::Pnpm | Tool::Bun);
+    let is_package = matches!(
+        layer.tool,
+        ToolLayer::Npm | ToolLayer::Pnpm | ToolLayer::Bun
+    );
     let first = inner.first();
     let asked = first.map(|word| match is_package {
         true => unversioned(std::slice::from_ref(word)).concat(),
         false => base_name(word).to_owned(),
     });
     let role = match layer.tool {
-        Tool::Python if words.contains(&"-m".to_owned()) => Role::Module,
-        Tool::Python | Tool::Shell => Role::Plain,
-        _ => Role::Exec,
+        ToolLayer::Python if words.contains(&"-m".to_owned()) => LayerRole::Module,
+        ToolLayer::Python | ToolLayer::Shell => LayerRole::Plain,
+        _ => LayerRole::Exec,
     };
     let tool = match layer.tool {
-        Tool::Other => Tool::Wrapper,
+        ToolLayer::Other => ToolLayer::Wrapper,
         tool => tool,
     };
-    let asked = asked.filter(|_| role != Role::Plain).into_iter().collect();
+    let asked = asked
+        .filter(|_| role != LayerRole::Plain)
+        .into_iter()
+        .collect();
     (
         Layer {
             tool,
@@ -394,7 +406,7 @@ fn node(rest: Words<'_>, layer: Layer) -> Layer {
     }
     if has(&options, &["--test"]) {
         return Layer {
-            tool: Tool::NodeTest,
+            tool: ToolLayer::NodeTest,
             asked: words.to_vec(),
             ..layer
         };
@@ -405,7 +417,7 @@ fn node(rest: Words<'_>, layer: Layer) -> Layer {
 fn with_subcommand(layer: Layer, rest: Words<'_>) -> Layer {
     match rest.first() {
         Some(name) => Layer {
-            role: Role::Subcommand,
+            role: LayerRole::Subcommand,
             asked: vec![name.clone()],
             ..layer
         },
@@ -738,7 +750,7 @@ mod tests {
             let layers = layers(&words, None);
             let layer = layers
                 .iter()
-                .find(|l| matches!(l.role, Role::Script | Role::Goals));
+                .find(|l| matches!(l.role, LayerRole::Script | LayerRole::Goals));
             assert_eq!(layer.map(|l| l.lenient), Some(want), "{command}");
         }
     }
@@ -765,11 +777,14 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let tools: Vec<Tool> = layers_of_body("tsc -b && CI=1 vitest run | cat")
+        let tools: Vec<ToolLayer> = layers_of_body("tsc -b && CI=1 vitest run | cat")
             .into_iter()
             .map(|l| l.tool)
             .collect();
-        assert_eq!(tools, [Tool::Other, Tool::Vitest, Tool::Other]);
+        assert_eq!(
+            tools,
+            [ToolLayer::Other, ToolLayer::Vitest, ToolLayer::Other]
+        );
     }
 
     #[test]

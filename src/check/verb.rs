@@ -2,8 +2,8 @@
 
 use super::Kind;
 use super::tool::Invocation;
-use super::tool::matched::{Reading, read};
-use super::tool::table::{Class, TaskVerb, task_word};
+use super::tool::matched::{CommandReading, read};
+use super::tool::table::{TaskVerb, ToolClass, task_word};
 use vplan_base::command::{Command, Piece};
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
@@ -113,9 +113,9 @@ pub fn of_words<'a>(
     let is_dry = Invocation::parse(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_dry();
     let reading = read(&words);
     // Where the name of a task says nothing, only that it tests is taken from its runner.
-    let is_told = |reading: &&Reading| match &reading.task {
+    let is_told = |reading: &&CommandReading| match &reading.task {
         Some(task) => reading.verb == Some(Kind::Test) || task_word(task) != TaskVerb::Unclear,
-        None => reading.class != Class::Task || reading.verb == Some(Kind::Test),
+        None => reading.class != ToolClass::Task || reading.verb == Some(Kind::Test),
     };
     let known = reading.as_ref().filter(is_told).and_then(|r| r.verb);
     let known = known.unwrap_or(Kind::Run);

@@ -1,6 +1,6 @@
 //! The arguments that commands share.
 
-use super::terminal::When;
+use super::terminal::ColorWhen;
 use super::value::{Words, duration, one_of};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -61,10 +61,10 @@ pub struct Global {
     pub contract: Option<PathBuf>,
     /// The form of the answer.
     #[arg(long, value_name = "FORMAT", global = true)]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
     /// The use of colour.
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
-    pub color: When,
+    pub color: ColorWhen,
     /// Say only what went wrong.
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -109,7 +109,7 @@ impl Global {
 
 /// Forms of an answer. Not every command has every form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// For people.
     Text,
     /// One JSON document.
@@ -135,7 +135,7 @@ pub enum Format {
 /// The request to the planner.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Request")]
-pub struct Request {
+pub struct RequestArgs {
     /// The role of the change's author.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
@@ -208,13 +208,13 @@ pub struct Request {
     /// Refuse a plan with such a step: `definition-changed`, `shell`; with `run --observe`, a run with
     /// findings of this kind, as `vplan audit` names it (repeatable).
     #[arg(long, value_name = "WHAT", value_parser = refusals(), hide_possible_values = true)]
-    pub deny: Vec<Deny>,
+    pub deny: Vec<DenyArgs>,
     /// Read the contract from this revision, not from the work tree.
     #[arg(long, value_name = "REV", allow_hyphen_values = true)]
     pub contract_from: Option<String>,
     /// The changed files.
     #[command(flatten)]
-    pub changes: Changes,
+    pub changes: ChangesArgs,
 }
 
 /// The changed files. Without any of these: the work tree since the merge base with the default
@@ -222,7 +222,7 @@ pub struct Request {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Changed files (default: everything since the default branch)")]
 #[group(skip)]
-pub struct Changes {
+pub struct ChangesArgs {
     /// These paths.
     ///
     /// `added:PATH`, `deleted:PATH`, … say how they changed; `:PATH` is a path whatever it looks
@@ -267,7 +267,7 @@ const LIST_FORMATS: &Words<ListFormat> = &[
 
 /// What can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deny {
+pub enum DenyArgs {
     /// A plan with such a step.
     Step(vplan_engine::request::Deny),
     /// A run with this finding about the recorded effects of a step.
@@ -275,12 +275,12 @@ pub enum Deny {
 }
 
 /// Reads what is refused.
-fn refusals() -> impl TypedValueParser<Value = Deny> {
+fn refusals() -> impl TypedValueParser<Value = DenyArgs> {
     use vplan_engine::request::Deny::{DefinitionChanged, Shell};
     let steps = [("definition-changed", DefinitionChanged), ("shell", Shell)];
-    let steps = steps.map(|(word, step)| (word, Deny::Step(step)));
-    let findings = FindingKind::ALL.map(|kind| (kind.name(), Deny::Finding(kind)));
-    let known: Vec<(&str, Deny)> = steps.into_iter().chain(findings).collect();
+    let steps = steps.map(|(word, step)| (word, DenyArgs::Step(step)));
+    let findings = FindingKind::ALL.map(|kind| (kind.name(), DenyArgs::Finding(kind)));
+    let known: Vec<(&str, DenyArgs)> = steps.into_iter().chain(findings).collect();
     PossibleValuesParser::new(known.iter().map(|(word, _)| *word)).try_map(move |word| {
         let found = known.iter().find(|(known, _)| *known == word);
         found.map(|(_, deny)| *deny).ok_or("no such word")
@@ -340,7 +340,7 @@ pub struct Init {
     after_help = "Exit codes: 0 valid, perhaps with warnings; 2 usage; 3 contract invalid or missing, or a warning is denied; 4 \
                         lock drift."
 )]
-pub struct Check {
+pub struct CheckArgs {
     /// Take these for errors: `warnings`, `shell`, `unconfined` (a command with `inputs` and without
     /// `sandbox files`), or a code or its last part (repeatable).
     #[arg(long, value_name = "WHAT")]
@@ -379,7 +379,7 @@ pub struct Explain {
     pub may_change: Vec<String>,
     /// The request.
     #[command(flatten)]
-    pub request: Request,
+    pub request: RequestArgs,
 }
 
 /// `vplan plan`
@@ -388,7 +388,7 @@ pub struct Explain {
 pub struct PlanArgs {
     /// The request.
     #[command(flatten)]
-    pub request: Request,
+    pub request: RequestArgs,
     /// Write the plan to this file, as its ending says: `.kdl` for people, `.json` for pipelines.
     /// With `--divide`: the division.
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
@@ -419,7 +419,7 @@ pub struct PlanArgs {
 /// `vplan run`
 #[derive(Clone, Debug, Args)]
 #[command(after_help = verdicts())]
-pub struct Run {
+pub struct RunArgs {
     /// Run these checks, or those with `tag:NAME`, in any case.
     ///
     /// Their conditions and tiers do not count, and what they need runs with them. Such a run is
@@ -428,7 +428,7 @@ pub struct Run {
     pub names: Vec<String>,
     /// The request.
     #[command(flatten)]
-    pub request: Request,
+    pub request: RequestArgs,
     /// The plan that is run.
     #[command(flatten)]
     pub saved: Saved,
@@ -465,7 +465,7 @@ pub struct Run {
     pub max_output: u64,
     /// The form of the progress.
     #[arg(long, value_name = "HOW", default_value = "auto", help_heading = RUN)]
-    pub progress: Progress,
+    pub progress: ProgressArgs,
     /// See what each step reads, writes and connects to, record it, and hold the contract against it:
     /// what it does not say is a note (`vplan audit`), or fails the run with `--deny KIND`. Slower;
     /// reuses nothing.
@@ -492,13 +492,13 @@ pub struct Run {
     pub reuse: super::servers::Reuse,
     /// Where steps are executed.
     #[command(flatten)]
-    pub remote: super::servers::Remote,
+    pub remote: super::servers::RemoteArgs,
     /// By which servers and this machine know each other.
     #[command(flatten)]
-    pub tls: super::servers::Tls,
+    pub tls: super::servers::TlsArgs,
     /// The subject of this round, and its status.
     #[command(flatten)]
-    pub round: Round,
+    pub round: RoundArgs,
     /// Accept the contract with this digest although it asks for less than the one at the base;
     /// the answer still says so. In `loop`, without a digest: go on when a fixer changes the
     /// contract, what it imports, or its lock; one that asks for less is no pass.
@@ -578,7 +578,7 @@ const CONTAINMENT: &Words<bool> = &[
 
 /// The form of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Progress {
+pub enum ProgressArgs {
     /// A live view on a terminal, lines without one.
     Auto,
     /// A live view.
@@ -592,7 +592,7 @@ pub enum Progress {
 /// The facts about a failed command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Evidence")]
-pub struct Evidence {
+pub struct EvidenceArgs {
     /// Its exit code.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub exit: Option<i32>,
@@ -633,7 +633,7 @@ pub struct Recover {
     pub code: Option<String>,
     /// The evidence of its failure.
     #[command(flatten)]
-    pub evidence: Evidence,
+    pub evidence: EvidenceArgs,
     /// A plan file, `.kdl` or as `vplan plan --format json` prints it.
     #[arg(
         long,
@@ -685,7 +685,7 @@ pub struct Classify {
     pub previous: Vec<OsString>,
     /// The evidence of its failure.
     #[command(flatten)]
-    pub evidence: Evidence,
+    pub evidence: EvidenceArgs,
 }
 
 /// `vplan argv`
@@ -804,7 +804,7 @@ pub(super) fn jobs(text: &str) -> Result<Jobs, &'static str> {
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Round")]
-pub struct Round {
+pub struct RoundArgs {
     /// The subject of the work: a task, a milestone.
     ///
     /// The round is recorded, and the decision is about all rounds so far; see `vplan help rounds`.

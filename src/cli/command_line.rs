@@ -1,11 +1,11 @@
 //! Reads the command line into typed arguments.
 
 use super::args::{
-    Argv, Check, Classify, Completions, Explain, Global, Help, Init, Man, PlanArgs, Recover, Run,
-    StepOrder, Tour, verdicts,
+    Argv, CheckArgs, Classify, Completions, Explain, Global, Help, Init, Man, PlanArgs, Recover,
+    RunArgs, StepOrder, Tour, verdicts,
 };
 use super::command::diff::Diff;
-use super::command::merge::Merge;
+use super::command::merge::MergeArgs;
 use super::overview::arranged;
 use clap::{Args, CommandFactory, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -72,16 +72,16 @@ impl CommandLine {
         let name = words.get(1)?.to_str()?;
         let augment: fn(clap::Command) -> clap::Command = match name {
             "argv" => Argv::augment_args,
-            "check" => Check::augment_args,
+            "check" => CheckArgs::augment_args,
             "classify" => Classify::augment_args,
             "diff" => Diff::augment_args,
             "explain" => Explain::augment_args,
             "fmt" => super::command::fmt::Fmt::augment_args,
             "plan" => PlanArgs::augment_args,
             "recover" => Recover::augment_args,
-            "run" => Run::augment_args,
-            "status" => super::command::status::Status::augment_args,
-            "test" => super::command::test::Test::augment_args,
+            "run" => RunArgs::augment_args,
+            "status" => super::command::status::StatusArgs::augment_args,
+            "test" => super::command::test::TestArgs::augment_args,
             _ => return None,
         };
         let subcommand = augment(clap::Command::new(name.to_owned()));
@@ -106,19 +106,19 @@ pub enum Command {
     ///
     /// Known are workflows of CI, hook configurations, task runners, verify.contract.json, runr,
     /// ralph-tui and acode.
-    Import(super::command::import::Import),
+    Import(super::command::import::ImportArgs),
     /// Show everything that is wrong with the contract.
-    Check(Check),
+    Check(CheckArgs),
     /// Write the contract in its one layout.
     Fmt(super::command::fmt::Fmt),
     /// Run the tests of the contract: it must require what it should.
-    Test(super::command::test::Test),
+    Test(super::command::test::TestArgs),
     /// Compare two plans or contracts: what differs, what weakens.
     Diff(Diff),
     /// Fetch the contract's git imports, and pin them in the lock.
     ///
     /// What is not imported any more is taken out of it.
-    Lock(super::command::lock::Lock),
+    Lock(super::command::lock::LockArgs),
     /// Hold the contract against what its checks read and write.
     ///
     /// The checks run under observation: each file that one reads, and whose change would not run it,
@@ -139,11 +139,11 @@ pub enum Command {
     /// Verify this change: plan its checks, run them, report.
     ///
     /// Where the plan was wrong, and not the change, the plan is repaired.
-    Run(Box<Run>),
+    Run(Box<RunArgs>),
     /// Have the contract's fixes mend what fails, and verify again.
     ///
     /// What mends a check is its `fix COMMAND`.
-    Fix(Box<super::command::fix::Fix>),
+    Fix(Box<super::command::fix::FixArgs>),
     /// Verify, have a command repair what failed, and verify again.
     ///
     /// That goes on until there is a decision.
@@ -154,21 +154,21 @@ pub enum Command {
     /// verdict.
     Emit(super::command::emit::Emit),
     /// Join the reports of all shards of a plan into one verdict.
-    Merge(Merge),
+    Merge(MergeArgs),
     /// Say what failed, and what to do about it: for people and agents.
-    Feedback(super::command::feedback::Feedback),
+    Feedback(super::command::feedback::FeedbackArgs),
     /// Show how the latest run ended, and whether that is what is here.
-    Status(super::command::status::Status),
+    Status(super::command::status::StatusArgs),
     /// List the recorded runs, newest first.
     Runs(super::command::runs::Runs),
     /// Show what each check of a run did, and why it was there.
     Details(super::command::details::Details),
     /// Print what a check wrote.
-    Log(super::command::log::Log),
+    Log(super::command::log::LogArgs),
     /// Show what happened in a run, in order.
     Report(super::command::report::ReportArgs),
     /// Show how often checks pass over many runs, and how long they take.
-    Stats(super::command::stats::Stats),
+    Stats(super::command::stats::StatsArgs),
     /// Check offline that vplan wrote a report, and of this tree.
     Verify(super::command::verify::Verify),
     /// Remove the records of old runs.

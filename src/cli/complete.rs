@@ -18,7 +18,7 @@ use std::sync::Arc;
 use vplan_base::jobs::Jobs;
 use vplan_contract::{BUILT_IN_ROLES, Contract};
 use vplan_front::std::{SHIPPED, Shipped};
-use vplan_os::completing::{Question, VARIABLE};
+use vplan_os::completing::{CompletionQuestion, VARIABLE};
 use vplan_repo::load;
 use vplan_run::run_summary::short;
 
@@ -118,7 +118,7 @@ fn completer(shell: Shell) -> Option<&'static dyn EnvCompleter> {
 ///
 /// # Errors
 /// The shell is unknown, or there is nothing to complete.
-pub fn answer(question: &Question) -> io::Result<Vec<u8>> {
+pub fn answer(question: &CompletionQuestion) -> io::Result<Vec<u8>> {
     let mut words = question.words.clone();
     let (mut index, mut prefix) = (question.index, 0);
     if question.shell == "bash" {
@@ -228,7 +228,8 @@ impl Place {
             Source::Std => {
                 let name = |std: &Shipped| format!("{}@{}", std.name, std.version);
                 let all = SHIPPED.iter();
-                all.map(|std| candidate(name(std), std.description())).collect()
+                all.map(|std| candidate(name(std), std.description()))
+                    .collect()
             }
             Source::Document => plain(schema::names()).collect(),
             Source::Jobs => plain([Jobs::AUTO]).collect(),
@@ -246,7 +247,9 @@ impl Place {
         let checks = contract.checks.iter();
         let tags = checks.clone().filter(|_| tags);
         let tags: BTreeSet<&String> = tags.flat_map(|check| &check.tags).collect();
-        let tags = tags.iter().map(|tag| candidate(format!("tag:{tag}"), "tag"));
+        let tags = tags
+            .iter()
+            .map(|tag| candidate(format!("tag:{tag}"), "tag"));
         let checks = checks.map(|check| candidate(check.id.clone(), check.kind.verb()));
         checks.chain(tags).collect()
     }

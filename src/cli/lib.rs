@@ -72,7 +72,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// Answers a shell that completes a command line. What is wrong is not said: the user is typing.
-fn completed(question: &completing::Question) -> ExitCode {
+fn completed(question: &completing::CompletionQuestion) -> ExitCode {
     let answered = complete::answer(question)
         .and_then(|text| std::io::Write::write_all(&mut std::io::stdout(), &text));
     ExitCode::from(match answered {

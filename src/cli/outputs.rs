@@ -9,12 +9,12 @@ use std::rc::Rc;
 use vplan_base::word::visible_path;
 use vplan_engine::Failure;
 use vplan_os::{files, view};
-use vplan_plan::document::Form;
+use vplan_plan::document::DocumentForm;
 use vplan_run::journal::lines;
 
 /// An option that writes a document, which recognises its own files.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct OutputTarget {
     /// The option, such as `--junit`.
     pub flag: &'static str,
     /// Whether it has written a file of this content.
@@ -22,19 +22,19 @@ pub struct Output {
 }
 
 /// JUnit XML.
-pub const JUNIT: Output = Output::new("--junit", |text| {
+pub const JUNIT: OutputTarget = OutputTarget::new("--junit", |text| {
     text.strip_prefix(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
         .is_some_and(|text| text.starts_with(b"<testsuites name=\"vplan "))
 });
 
 /// SARIF.
-pub const SARIF: Output = Output::new("--sarif", |text| {
+pub const SARIF: OutputTarget = OutputTarget::new("--sarif", |text| {
     let tool = |log: Value| log.pointer("/runs/0/tool/driver/name").cloned();
     serde_json::from_slice(text).ok().and_then(tool) == Some("vplan".into())
 });
 
 /// The page of a run.
-pub const PAGE: Output = Output::new("--html", |text| {
+pub const PAGE: OutputTarget = OutputTarget::new("--html", |text| {
     std::str::from_utf8(text).is_ok_and(|text| {
         text.starts_with("<!DOCTYPE html>\n") && text.contains(" \u{b7} vplan</title>\n<style>")
     })
@@ -57,15 +57,16 @@ pub fn unwritten(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// A plan in JSON.
-const PLAN_JSON: Output = Output::new("--output", |text| {
+const PLAN_JSON: OutputTarget = OutputTarget::new("--output", |text| {
     has_keys(text, &["digest", "policy", "request", "steps", "version"])
 });
 
 /// A plan in KDL.
-const PLAN_KDL: Output = Output::new("--output", |text| text.starts_with(b"// A plan of vplan: "));
+const PLAN_KDL: OutputTarget =
+    OutputTarget::new("--output", |text| text.starts_with(b"// A plan of vplan: "));
 
 /// A division of a plan.
-pub const DIVISION: Output = Output::new("--output", |text| {
+pub const DIVISION: OutputTarget = OutputTarget::new("--output", |text| {
     has_keys(
         text,
         &["count", "digest", "planDigest", "version", "weights"],
@@ -79,10 +80,10 @@ fn has_keys(text: &[u8], keys: &[&str]) -> bool {
 }
 
 /// A file for another system.
-pub(crate) const EMITTED: Output = Output::new("--output", vplan_emit::is_emitted);
+pub(crate) const EMITTED: OutputTarget = OutputTarget::new("--output", vplan_emit::is_emitted);
 
 /// A manual page.
-pub(crate) const MAN: Output = Output::new("--dir", |text| {
+pub(crate) const MAN: OutputTarget = OutputTarget::new("--dir", |text| {
     let text = String::from_utf8_lossy(text);
     text.lines()
         .take(8)
@@ -90,18 +91,18 @@ pub(crate) const MAN: Output = Output::new("--dir", |text| {
 });
 
 /// The events of a run.
-pub const EVENTS: Output = Output::new("--events", |text| lines(text).next().is_some());
+pub const EVENTS: OutputTarget = OutputTarget::new("--events", |text| lines(text).next().is_some());
 
-impl Output {
+impl OutputTarget {
     const fn new(flag: &'static str, is_own: fn(&[u8]) -> bool) -> Self {
         Self { flag, is_own }
     }
 
     /// Returns the option for a plan in this form.
-    pub fn plan(form: Form) -> Self {
+    pub fn plan(form: DocumentForm) -> Self {
         match form {
-            Form::Json => PLAN_JSON,
-            Form::Kdl => PLAN_KDL,
+            DocumentForm::Json => PLAN_JSON,
+            DocumentForm::Kdl => PLAN_KDL,
         }
     }
 
@@ -147,7 +148,7 @@ impl Output {
 
 /// A stream into a file that stores its first error. A closed pipe is not an error.
 #[derive(Debug)]
-pub struct Stream<W> {
+pub struct OutputStream<W> {
     into: W,
     fault: WriteFault,
 }
@@ -155,7 +156,7 @@ pub struct Stream<W> {
 /// The error of a stream, if it failed.
 pub(crate) type WriteFault = Rc<RefCell<Option<io::Error>>>;
 
-impl<W: Write> Stream<W> {
+impl<W: Write> OutputStream<W> {
     /// Makes a stream.
     pub fn new(into: W, fault: &WriteFault) -> Self {
         let fault = Rc::clone(fault);
@@ -172,7 +173,7 @@ impl<W: Write> Stream<W> {
     }
 }
 
-impl<W: Write> Write for Stream<W> {
+impl<W: Write> Write for OutputStream<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let done = self.into.write(bytes);
         self.heed(done)

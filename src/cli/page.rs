@@ -1,7 +1,7 @@
 //! Prepares the record of a run for its HTML page (`render::html`).
 
 use super::outputs::PAGE;
-use super::render::html::{LOG_SHOWN, Log, RUNS_SHOWN, Record, Try, page};
+use super::render::html::{HtmlLog, HtmlRecord, HtmlTry, LOG_SHOWN, RUNS_SHOWN, page};
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
@@ -10,8 +10,8 @@ use vplan_os::files::read_start;
 use vplan_plan::Plan;
 use vplan_plan::audit::matrix::Matrix;
 use vplan_run::journal::{JournalEntry, lines};
-use vplan_run::run_summary::Summary;
 use vplan_run::report::Report;
+use vplan_run::run_summary::Summary;
 use vplan_store::history::History;
 
 /// Search limit for runs of the same contract.
@@ -45,7 +45,7 @@ pub fn write(
         .and_then(|p| p.ok_or_else(absent))
         .map_err(|why| cannot("plan", why))?;
     let name = root.file_name().unwrap_or_default();
-    let record = Record {
+    let record = HtmlRecord {
         project: name.to_string_lossy().into_owned(),
         matrix,
         runs: trend(history, id, &plan),
@@ -84,13 +84,13 @@ fn trend(history: &History, id: &str, plan: &Plan) -> Vec<Summary> {
     runs
 }
 
-fn record(history: &History, id: &str, report: &Report) -> Record {
-    let mut record = Record::default();
+fn record(history: &History, id: &str, report: &Report) -> HtmlRecord {
+    let mut record = HtmlRecord::default();
     for line in lines(&history.events(id).unwrap_or_default()) {
         match line.entry {
             JournalEntry::RunStarted { started_at, .. } => record.started_at = started_at,
             JournalEntry::StepStarted { attempt, id, .. } => {
-                record.tries.push(Try {
+                record.tries.push(HtmlTry {
                     id,
                     attempt,
                     from: line.t,
@@ -104,7 +104,7 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
                 status,
                 ..
             } => {
-                let is_it = |t: &&mut Try| t.id == id && t.attempt == attempt && t.to.is_none();
+                let is_it = |t: &&mut HtmlTry| t.id == id && t.attempt == attempt && t.to.is_none();
                 if let Some(begun) = record.tries.iter_mut().rev().find(is_it) {
                     begun.to = Some(line.t);
                     begun.status = Some(status);
@@ -123,19 +123,19 @@ fn record(history: &History, id: &str, report: &Report) -> Record {
 }
 
 /// Beginning and end of a log.
-fn ends(mut file: File) -> io::Result<Log> {
+fn ends(mut file: File) -> io::Result<HtmlLog> {
     let (most, half) = (LOG_SHOWN as u64, LOG_SHOWN as u64 / 2);
     let length = file.metadata()?.len();
     if length <= most {
         let head = read_start(file, most)?;
-        return Ok(Log {
+        return Ok(HtmlLog {
             head,
-            ..Log::default()
+            ..HtmlLog::default()
         });
     }
     let head = read_start(&file, half)?;
     file.seek(SeekFrom::Start(length - half))?;
-    Ok(Log {
+    Ok(HtmlLog {
         head,
         omitted: length - most,
         tail: read_start(file, half)?,

@@ -2,7 +2,7 @@
 
 use super::args;
 use super::render::MANY;
-use super::render::report::Rows;
+use super::render::report::ReportRows;
 use super::render::style::{Tone, count, cut, duration, paint};
 use super::screen::Screen;
 use super::terminal::Terminal;
@@ -29,15 +29,15 @@ const RUNNING: Duration = Duration::from_millis(200);
 const TICK: Duration = Duration::from_millis(100);
 
 /// The progress of a verification, for people.
-pub struct View<'t> {
-    how: args::Progress,
+pub struct ProgressView<'t> {
+    how: args::ProgressArgs,
     terminal: &'t Terminal,
     progress: Progress,
 }
 
-impl<'t> View<'t> {
+impl<'t> ProgressView<'t> {
     /// Shows nothing until there is a plan.
-    pub fn new(how: args::Progress, terminal: &'t Terminal) -> Self {
+    pub fn new(how: args::ProgressArgs, terminal: &'t Terminal) -> Self {
         Self {
             how,
             terminal,
@@ -46,7 +46,7 @@ impl<'t> View<'t> {
     }
 
     /// Returns the interval at which a live view receives the running steps; `None` without one.
-    pub fn tick(how: args::Progress, terminal: &Terminal) -> Option<Duration> {
+    pub fn tick(how: args::ProgressArgs, terminal: &Terminal) -> Option<Duration> {
         is_live(how, terminal).then_some(RUNNING)
     }
 
@@ -75,11 +75,11 @@ impl<'t> View<'t> {
 }
 
 /// Whether the view is a live one.
-fn is_live(how: args::Progress, terminal: &Terminal) -> bool {
+fn is_live(how: args::ProgressArgs, terminal: &Terminal) -> bool {
     match how {
-        args::Progress::Bar => true,
-        args::Progress::Auto => !terminal.quiet && terminal.live,
-        args::Progress::Plain | args::Progress::None => false,
+        args::ProgressArgs::Bar => true,
+        args::ProgressArgs::Auto => !terminal.quiet && terminal.live,
+        args::ProgressArgs::Plain | args::ProgressArgs::None => false,
     }
 }
 
@@ -98,7 +98,7 @@ enum Progress {
 #[derive(Debug)]
 struct Plain {
     color: bool,
-    rows: Rows,
+    rows: ReportRows,
     /// The number of steps, of those that are over, and of the failed ones among them.
     counts: [usize; 3],
     /// Ids of the steps whose line was printed.
@@ -113,7 +113,7 @@ struct Live {
     ids: Dense<StepIndex, String>,
     running: BTreeMap<StepIndex, ProgressBar>,
     color: bool,
-    rows: Rows,
+    rows: ReportRows,
     columns: usize,
     failed: usize,
 }
@@ -121,14 +121,14 @@ struct Live {
 impl Progress {
     /// Chooses the view: `auto` is live on a terminal, plain without one, nothing when vplan is
     /// told to be quiet.
-    fn new(how: args::Progress, terminal: &Terminal, plan: &Plan) -> Self {
+    fn new(how: args::ProgressArgs, terminal: &Terminal, plan: &Plan) -> Self {
         let color = terminal.color_stderr;
-        let rows = Rows::new(plan, terminal.columns, color);
+        let rows = ReportRows::new(plan, terminal.columns, color);
         match how {
-            args::Progress::None => Self::None,
-            args::Progress::Auto if terminal.quiet => Self::None,
+            args::ProgressArgs::None => Self::None,
+            args::ProgressArgs::Auto if terminal.quiet => Self::None,
             _ if is_live(how, terminal) => Self::live(terminal, plan, rows),
-            args::Progress::Bar | args::Progress::Plain | args::Progress::Auto => {
+            args::ProgressArgs::Bar | args::ProgressArgs::Plain | args::ProgressArgs::Auto => {
                 let counts = [plan.steps.len(), 0, 0];
                 Self::Plain(Plain {
                     color,
@@ -140,7 +140,7 @@ impl Progress {
         }
     }
 
-    fn live(terminal: &Terminal, plan: &Plan, rows: Rows) -> Self {
+    fn live(terminal: &Terminal, plan: &Plan, rows: ReportRows) -> Self {
         let color = terminal.color_stderr;
         let target = if read().stderr_is_terminal {
             let screen = Screen::new(Box::new(std::io::stderr()), size_of_stderr);
@@ -236,7 +236,7 @@ impl Progress {
             Self::None => {}
             Self::Plain(plain) => {
                 terminal.note(&say(plain.color));
-                plain.rows = Rows::new(plan, terminal.columns, plain.color);
+                plain.rows = ReportRows::new(plan, terminal.columns, plain.color);
                 plain.counts = [plan.steps.len(), kept, 0];
             }
             Self::Live(live) => {
@@ -244,7 +244,7 @@ impl Progress {
                 live.bar.set_length(plan.steps.len() as u64);
                 live.bar.set_position(kept as u64);
                 live.ids = plan.steps.iter().map(|s| s.id.clone()).collect();
-                live.rows = Rows::new(plan, terminal.columns, live.color);
+                live.rows = ReportRows::new(plan, terminal.columns, live.color);
                 live.failed = 0;
             }
         }

@@ -3,7 +3,7 @@
 //! A write error is reported and never hides the verdict: it changes only the exit code of a
 //! pass, to 1.
 
-use super::outputs::{JUNIT, Output, SARIF};
+use super::outputs::{JUNIT, OutputTarget, SARIF};
 use super::render::{github, junit, sarif};
 use super::terminal::Terminal;
 use clap::{Args, ValueEnum};
@@ -15,7 +15,7 @@ use vplan_base::vocabulary::Exit;
 use vplan_base::word::{visible, visible_path};
 use vplan_engine::Failure;
 use vplan_plan::Plan;
-use vplan_repo::github::{Job, append};
+use vplan_repo::github::{GithubJob, append};
 use vplan_run::report::Report;
 
 /// Flags of `run` and `merge`.
@@ -31,7 +31,7 @@ pub struct Reports {
     /// Annotate the change and summarise the step on GitHub Actions: `auto` does when
     /// `GITHUB_ACTIONS` is `true`.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub github: When,
+    pub github: ReportWhen,
     /// Replace the files that `--junit`, `--sarif` and `--events` name, whatever they hold.
     #[arg(long)]
     pub force: bool,
@@ -39,7 +39,7 @@ pub struct Reports {
 
 /// The use of GitHub's annotations and summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub enum ReportWhen {
     /// In a job of GitHub Actions.
     Auto,
     /// Always.
@@ -49,7 +49,7 @@ pub enum When {
 }
 
 impl Reports {
-    fn files(&self) -> [(Output, Option<&Path>); 2] {
+    fn files(&self) -> [(OutputTarget, Option<&Path>); 2] {
         [
             (JUNIT, self.junit.as_deref()),
             (SARIF, self.sarif.as_deref()),
@@ -112,7 +112,7 @@ impl Reports {
         if let Some((path, error)) = events {
             failed("the events", path, &error);
         }
-        let publish = |output: Output, path: &Path, text: &str| match path == Path::new("-") {
+        let publish = |output: OutputTarget, path: &Path, text: &str| match path == Path::new("-") {
             true => {
                 terminal.print(text);
                 Ok(())
@@ -130,8 +130,8 @@ impl Reports {
                 failed("the SARIF log", path, &error);
             }
         }
-        let job = Job::from_environment();
-        if self.github == When::On || (self.github == When::Auto && job.is_one) {
+        let job = GithubJob::from_environment();
+        if self.github == ReportWhen::On || (self.github == ReportWhen::Auto && job.is_one) {
             let way = root.map(|root| job.way_to(root)).unwrap_or_default();
             terminal.command(&github::annotations(report, plan, root, &way));
             if let Some(path) = &job.summary

@@ -1,6 +1,6 @@
 //! Converts the arguments of a command line to a request to the engine.
 
-use super::args::{Changes, Deny, Request, Run, Saved};
+use super::args::{ChangesArgs, DenyArgs, RequestArgs, RunArgs, Saved};
 use super::reports::Reports;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -24,7 +24,7 @@ use vplan_store::history::Keep;
 /// Limit of a list of changed files or commands, in bytes.
 const MAX_LIST: u64 = 256 << 20;
 
-impl Request {
+impl RequestArgs {
     /// Reads what is to be planned and not run, with the files and the standard input that the flags
     /// name.
     ///
@@ -37,9 +37,9 @@ impl Request {
 
     /// Returns the kinds of findings that `--deny` refuses; only a run that observes has any.
     fn denied_findings(&self, observes: bool) -> Result<Vec<FindingKind>, Failure> {
-        let kind = |deny: &Deny| match deny {
-            Deny::Finding(kind) => Some(*kind),
-            Deny::Step(_) => None,
+        let kind = |deny: &DenyArgs| match deny {
+            DenyArgs::Finding(kind) => Some(*kind),
+            DenyArgs::Step(_) => None,
         };
         let kinds: Vec<_> = self.deny.iter().filter_map(kind).collect();
         match kinds.first() {
@@ -86,8 +86,8 @@ impl Request {
 
     fn denied_steps(&self) -> impl Iterator<Item = engine::request::Deny> {
         self.deny.iter().filter_map(|deny| match deny {
-            Deny::Step(step) => Some(*step),
-            Deny::Finding(_) => None,
+            DenyArgs::Step(step) => Some(*step),
+            DenyArgs::Finding(_) => None,
         })
     }
 
@@ -117,7 +117,7 @@ impl Request {
     }
 }
 
-impl Changes {
+impl ChangesArgs {
     fn source(&self) -> Result<Option<ChangeSource>, Failure> {
         Ok(if !self.changed.is_empty() {
             let paths = self.changed.iter().map(|p| p.as_bytes().to_vec());
@@ -157,7 +157,7 @@ impl Saved {
     }
 }
 
-impl Run {
+impl RunArgs {
     /// Reads what is to be verified.
     ///
     /// # Errors

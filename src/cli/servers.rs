@@ -11,7 +11,7 @@ use vplan_reuse::decide::Use;
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Elsewhere")]
-pub struct Remote {
+pub struct RemoteArgs {
     /// Execute steps elsewhere, where the contract says all that they depend on: `folder:DIR`, in
     /// folders below DIR; `grpcs://HOST/INSTANCE` or `unix:SOCKET`, by a server of the Remote
     /// Execution API. `vplan explain --remote` says which.
@@ -47,7 +47,7 @@ const FALLBACKS: &Words<bool> = &[
     ("here", "It is executed here", true),
 ];
 
-impl Remote {
+impl RemoteArgs {
     /// Returns where steps are executed, if not all are here. `tls`: by which a server and this machine know
     /// each other.
     pub fn asked(&self, tls: TlsFiles) -> Option<RemoteRequest> {
@@ -75,7 +75,7 @@ fn property(text: &str) -> Result<(String, String), &'static str> {
 /// Flags of `run`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Certificates of servers")]
-pub struct Tls {
+pub struct TlsArgs {
     /// The authorities whose certificates are believed of the servers of `--remote` and `--cache`,
     /// instead of those of the web: a file of PEM outside of the repository.
     #[arg(long, value_name = "FILE")]
@@ -88,7 +88,7 @@ pub struct Tls {
     pub tls_key: Option<PathBuf>,
 }
 
-impl Tls {
+impl TlsArgs {
     /// Returns the files.
     pub fn files(&self) -> TlsFiles {
         TlsFiles {

@@ -16,7 +16,7 @@ use vplan_repo::lockfile::LockFile;
 
 /// The use of colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub enum ColorWhen {
     /// On a terminal, unless `NO_COLOR` is set.
     Auto,
     /// Always.
@@ -46,12 +46,12 @@ pub struct Terminal {
 
 impl Terminal {
     /// Looks at the standard streams, the flags, and `NO_COLOR`, `FORCE_COLOR`, `CI`, `TERM`.
-    pub fn new(color: When, quiet: bool) -> Self {
+    pub fn new(color: ColorWhen, quiet: bool) -> Self {
         let seen = terminal::read();
         let wants = |is_terminal: bool| match color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => !seen.no_color && (seen.force_color || (is_terminal && !seen.dumb)),
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => !seen.no_color && (seen.force_color || (is_terminal && !seen.dumb)),
         };
         Self {
             color: wants(seen.stdout_is_terminal),

@@ -34,12 +34,12 @@ pub struct Expect {
     /// The paths that exist for `whenExists`; every other path does not.
     pub exists: BTreeSet<RepoPath>,
     /// The assertions: at least one, each kind once at most, in file order.
-    pub assertions: Vec<Assertion>,
+    pub assertions: Vec<ExpectAssertion>,
 }
 
 /// An assertion of a test about the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assertion {
+pub struct ExpectAssertion {
     /// The relation of the plan to the names.
     pub kind: AssertionKind,
     /// Checks, or commands of the test, by name.

@@ -122,7 +122,11 @@ impl Checker<'_> {
             linked: self.linked(),
             formats: self.definitions(),
             path: self.draft.path.clone(),
-            digest: self.draft.digest.clone().unwrap_or_else(|| Digest::hash(b"")),
+            digest: self
+                .draft
+                .digest
+                .clone()
+                .unwrap_or_else(|| Digest::hash(b"")),
             imports: self.draft.imported.clone(),
             importers: importers(&self.draft.inclusions),
             limits,
@@ -649,7 +653,10 @@ mod tests {
             (draft(Row::PassEnv, names("1x")), vec!["env_name"]),
             (draft(Row::PassEnv, names("*")), vec!["env_name"]),
             (draft(Row::PassEnv, names("CARGO_*")), vec![]),
-            (draft(Row::Produces, globs), vec!["not_a_glob", "not_a_glob"]),
+            (
+                draft(Row::Produces, globs),
+                vec!["not_a_glob", "not_a_glob"],
+            ),
         ] {
             assert_eq!(codes(&draft, &Caps::default()), want, "{draft:?}");
         }

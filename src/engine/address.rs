@@ -4,7 +4,7 @@ use super::request::TlsFiles;
 use crate::{Failure, Site, visible, visible_path};
 use std::path::Path;
 use vplan_os::files::read_plain;
-use vplan_store::grpc::{RemoteAddress, Tls};
+use vplan_store::grpc::{RemoteAddress, TlsIdentity};
 
 /// Size limit of a file of headers, certificates or a key, in bytes.
 const MOST: u64 = 1 << 20;
@@ -104,7 +104,7 @@ fn socket(path: &Path, of: &AddressFlags<'_>) -> Result<RemoteAddress, Failure> 
 }
 
 /// Reads the certificates and keys of both ends.
-fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
+fn tls(of: &AddressFlags<'_>) -> Result<TlsIdentity, Failure> {
     let read = |path: &Path| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if of.site.may_hold(&path) {
@@ -125,7 +125,7 @@ fn tls(of: &AddressFlags<'_>) -> Result<Tls, Failure> {
     let own = own
         .as_ref()
         .map(|(certificate, key)| Ok::<_, Failure>((read(certificate)?, read(key)?)));
-    Ok(Tls {
+    Ok(TlsIdentity {
         authorities: authorities.as_deref().map(read).transpose()?,
         own: own.transpose()?,
     })

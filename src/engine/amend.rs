@@ -10,7 +10,7 @@ use vplan_base::word::quote_literal;
 use vplan_contract::CheckIndex;
 use vplan_lang::ast::{Body, Node, Value};
 use vplan_lang::layout::{Formatted, reformat};
-use vplan_lang::parse::{Caps, parse};
+use vplan_lang::parse::{ParserCaps, parse};
 use vplan_lang::statement::Keyword;
 use vplan_plan::MAY_CHANGE;
 use vplan_plan::audit::amendment::{Amendment, head};
@@ -28,7 +28,7 @@ pub fn amend(
     contract: &Contract,
     amendments: &[&Amendment],
 ) -> Result<String, String> {
-    let caps = Caps::default();
+    let caps = ParserCaps::default();
     let (ast, diagnostics) = parse(source, SourceId::default(), &caps);
     if diagnostics.has_errors() {
         return Err(first_of(&diagnostics));

@@ -26,12 +26,12 @@ use vplan_os::outside::Outside;
 use vplan_plan::MAY_CHANGE;
 use vplan_plan::audit::findings::ObservedFindings;
 use vplan_plan::audit::matrix::{Matrix, matrix};
-use vplan_plan::audit::{Audited, ObservedRun, Subject, audit};
+use vplan_plan::audit::{AuditSubject, Audited, ObservedRun, audit};
 use vplan_plan::diff::contracts::{Side, compare};
 use vplan_plan::diff::{Class, Difference};
 use vplan_plan::facts::{Certainty, FactAnswer, Question};
 use vplan_plan::request::Selector;
-use vplan_repo::facts::{self, Ground};
+use vplan_repo::facts::{self, FactSources};
 use vplan_reuse::decide::Use;
 
 /// Search limit: the number of newest runs that are examined.
@@ -164,7 +164,7 @@ impl Engine<'_> {
         site: &Site,
         contract: &Contract,
         recorded: &[Recorded],
-        look: impl FnOnce(&Subject<'_>) -> T,
+        look: impl FnOnce(&AuditSubject<'_>) -> T,
     ) -> Result<T, Failure> {
         let git = usable_git(site)?;
         let (tracked, ignored) = (git.tracked()?, git.ignored()?);
@@ -188,7 +188,7 @@ impl Engine<'_> {
                 failed: &run.failed,
             })
             .collect();
-        Ok(look(&Subject {
+        Ok(look(&AuditSubject {
             contract,
             facts: &Facts::default(),
             tracked: &tracked,
@@ -205,7 +205,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A contract that cannot be changed, or written.
-    pub fn mend(&self, found: &AuditedContract) -> Result<Option<Mended>, Failure> {
+    pub fn mend(&self, found: &AuditedContract) -> Result<Option<FixedContract>, Failure> {
         let findings = found.audited.findings.iter();
         let amendments: Vec<_> = findings.filter_map(|f| f.amendment.as_ref()).collect();
         if amendments.is_empty() {
@@ -227,7 +227,7 @@ impl Engine<'_> {
         }
         self.is_as_strong(found, &new)
             .map_err(|failure| cannot(failure.message))?;
-        Ok(Some(Mended {
+        Ok(Some(FixedContract {
             old: text.to_owned(),
             name,
             new,
@@ -281,7 +281,7 @@ impl Engine<'_> {
 
 /// A contract with the fixes of an audit, not yet written.
 #[derive(Debug)]
-pub struct Mended {
+pub struct FixedContract {
     /// The name of the contract file, for messages.
     pub name: String,
     /// The text before the fix.
@@ -291,7 +291,7 @@ pub struct Mended {
     file: Editable,
 }
 
-impl Mended {
+impl FixedContract {
     /// Writes it.
     ///
     /// # Errors
@@ -334,7 +334,7 @@ fn observing(asked: &AuditRequest, contract: &Contract, site: &Site) -> VerifyRe
 /// Answers the conditions of a contract on existing files, for the present tree.
 fn sought(contract: &Contract, site: &Site) -> Facts {
     let questions = contract.sought().into_iter().map(Question::exists);
-    let ground = Ground {
+    let ground = FactSources {
         root: &site.root,
         git: site.usable_git(),
         base: None,

@@ -9,10 +9,10 @@ use vplan_base::word::count;
 use vplan_check::confine::InputsBasis;
 use vplan_os::files;
 use vplan_plan::document;
-use vplan_run::recorded_answer::{EndedRun, Recorded, believed};
 use vplan_run::authenticity::{Aspect, AspectState, examine, own_plan};
 use vplan_run::journal::{ReplayedRun, replay};
 use vplan_run::merge;
+use vplan_run::recorded_answer::{EndedRun, RecordedEvidence, believed};
 use vplan_runner::tree::Present;
 use vplan_store::history::MAX_FILE;
 use vplan_store::records::reads_name;
@@ -63,7 +63,10 @@ impl Engine<'_> {
         let bytes = Digest::hash(to_canonical(report).as_bytes());
         let origin = origin(report, &bytes, found.plan.as_ref(), ended.as_ref());
         found.aspects.push(origin);
-        found.aspects.into_iter().find(|a| a.holds == AspectState::No)
+        found
+            .aspects
+            .into_iter()
+            .find(|a| a.holds == AspectState::No)
     }
 }
 
@@ -182,7 +185,7 @@ fn origin(
             false => Aspect::no(ORIGIN, "the report is not the one that vplan wrote"),
         };
     };
-    let recorded = Recorded {
+    let recorded = RecordedEvidence {
         bytes,
         plan,
         report,

@@ -3,7 +3,7 @@
 
 use super::continuation::accepted_by;
 use super::failure::valid;
-use super::judge_commit::Judge;
+use super::judge_commit::JudgeCommit;
 use super::request::Allowed;
 use super::subject::{RoundRequirements, check_name};
 use crate::{
@@ -17,8 +17,8 @@ use vplan_base::word::text_if;
 use vplan_ledger::Ledger;
 use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::request::{PlannedSide, Weaker, as_of, asks_nothing, weaker};
-use vplan_plan::skeleton::without_contract;
 use vplan_plan::request::Mode;
+use vplan_plan::skeleton::without_contract;
 use vplan_repo::changes::base::Unrelated;
 use vplan_repo::ledger_file::LedgerFile;
 use vplan_repo::load::DEFAULT_CONTRACT;
@@ -32,7 +32,7 @@ const NAMED: usize = 20;
 
 /// The terms on which the contract is compared with that of the base.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms<'a> {
+pub struct BaseTerms<'a> {
     /// The commit whose contract counts, if there is one.
     pub base: Option<&'a Oid>,
     /// The branch that this commit is the tip of, if it has no common ancestor with HEAD.
@@ -54,9 +54,9 @@ pub struct Terms<'a> {
     pub may_ask: bool,
 }
 
-impl<'a> Terms<'a> {
+impl<'a> BaseTerms<'a> {
     /// Returns the terms of a plain run.
-    pub fn plain(judge: &'a Judge) -> Self {
+    pub fn plain(judge: &'a JudgeCommit) -> Self {
         Self {
             base: judge.commit.as_ref(),
             unrelated: judge.unrelated.as_ref(),
@@ -71,17 +71,17 @@ impl<'a> Terms<'a> {
 }
 
 /// Compares for a preview. Whatever needs a call of git is left to the run.
-pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &Judge) -> Vec<Caveat> {
-    let terms = Terms {
+pub(crate) fn of_look(session: &Session, engine: &Engine<'_>, judge: &JudgeCommit) -> Vec<Caveat> {
+    let terms = BaseTerms {
         may_ask: false,
-        ..Terms::plain(judge)
+        ..BaseTerms::plain(judge)
     };
     caveats(session, engine, &terms)
 }
 
 /// Compares the contract with that of the base. If the contract, its imports and its lock are
 /// unchanged, nothing is read and git is not called.
-pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &Terms<'_>) -> Vec<Caveat> {
+pub fn caveats(session: &Session, engine: &Engine<'_>, terms: &BaseTerms<'_>) -> Vec<Caveat> {
     let Some(git) = session.git().filter(|_| session.request.mode != Mode::Off) else {
         return Vec::new();
     };
@@ -123,7 +123,7 @@ pub fn of_run(
     engine: &Engine<'_>,
     requested: &VerifyRequest,
     is_loop: bool,
-    judge: &Judge,
+    judge: &JudgeCommit,
     requirements: Option<&RoundRequirements>,
 ) -> Result<Vec<Caveat>, Failure> {
     let mut accepted: Vec<Digest> = Vec::new();
@@ -144,7 +144,7 @@ pub fn of_run(
             accepted.extend(accepted_for(&LedgerFile::new(place).read()?, subject));
         }
     }
-    let terms = Terms {
+    let terms = BaseTerms {
         effect: match subject.is_some() || is_loop {
             true => Effect::Incomplete,
             false => Effect::Narrows,
@@ -152,7 +152,7 @@ pub fn of_run(
         accepted: &accepted,
         subject,
         present: requirements.and_then(|held| held.present.as_ref()),
-        ..Terms::plain(judge)
+        ..BaseTerms::plain(judge)
     };
     Ok(caveats(session, engine, &terms))
 }
@@ -185,7 +185,7 @@ enum Then {
 struct Comparison<'a> {
     session: &'a Session,
     engine: &'a Engine<'a>,
-    terms: &'a Terms<'a>,
+    terms: &'a BaseTerms<'a>,
     base: &'a Oid,
     git: &'a Git,
 }
@@ -389,7 +389,7 @@ impl Comparison<'_> {
 
 /// Turns the caveat into a note if a person has accepted the contract; otherwise adds how to accept
 /// it.
-fn settled(session: &Session, terms: &Terms<'_>, caveat: Caveat) -> Caveat {
+fn settled(session: &Session, terms: &BaseTerms<'_>, caveat: Caveat) -> Caveat {
     let Some(now) = session.contract().map(Contract::identity) else {
         return caveat;
     };
@@ -408,7 +408,7 @@ fn settled(session: &Session, terms: &Terms<'_>, caveat: Caveat) -> Caveat {
 }
 
 /// Makes the caveat about a branch that has no common ancestor with HEAD.
-fn no_ancestor(session: &Session, terms: &Terms<'_>, branch: &Unrelated) -> Caveat {
+fn no_ancestor(session: &Session, terms: &BaseTerms<'_>, branch: &Unrelated) -> Caveat {
     let message = match (&branch.branch, &branch.tip) {
         (Some(name), Some(tip)) => format!(
             "`{}` and `HEAD` have no common ancestor: the contract is compared with the one at its tip {}",

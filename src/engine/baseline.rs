@@ -10,8 +10,8 @@ use std::sync::Arc;
 use vplan_base::word::{and_more, count};
 use vplan_baseline::{Baseline, Recording, partial_checks, record, tighten};
 use vplan_check::baseline::KnownFindings;
-use vplan_repo::baseline::{self as file, BaselineFile};
 use vplan_repo::adjacent_file::BesideError;
+use vplan_repo::baseline::{self as file, BaselineFile};
 use vplan_run::known::{BaselineSource, BaselineUse};
 
 /// Maximum number of checks that a caveat names.
@@ -135,8 +135,10 @@ pub(super) fn has_contract(git: &Git, commit: &Oid, path: &RepoPath) -> bool {
         return false;
     }
     // An unreadable file may be a baseline.
-    !matches!(git.file_at(commit, path, crate::location::MAX_FILE), Ok(None))
-        || !matches!(git.submodule_around(commit, path), Ok(None))
+    !matches!(
+        git.file_at(commit, path, crate::location::MAX_FILE),
+        Ok(None)
+    ) || !matches!(git.submodule_around(commit, path), Ok(None))
 }
 
 fn of_work_tree(path: &RepoPath, here: Option<Baseline>, why: &str) -> Counting {
@@ -184,7 +186,11 @@ fn differs(then: &Baseline, now: &Baseline, path: &RepoPath, commit: &Oid) -> Op
     let sum = |all: &BTreeMap<&str, usize>| all.values().sum::<usize>();
     let mut said = Vec::new();
     if !more.is_empty() {
-        let (entries, names, base) = (count(sum(&more), "entry"), format_counts(&more), commit.short());
+        let (entries, names, base) = (
+            count(sum(&more), "entry"),
+            format_counts(&more),
+            commit.short(),
+        );
         said.push(format!(
             "adds {entries} ({names}), which excuse nothing before they are at the base {base}"
         ));

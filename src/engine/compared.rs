@@ -15,7 +15,7 @@ use vplan_plan::diff::contracts::Side;
 use vplan_plan::diff::{ContractDiff, Difference};
 use vplan_plan::skeleton::without_contract;
 use vplan_repo::changes::{self, BaseRevision};
-use vplan_repo::folders::{ModifiedTree, FoldersOf};
+use vplan_repo::folders::{FoldersOf, ModifiedTree};
 use vplan_repo::{baseline as file, load};
 
 /// One side of a comparison: the contract, or an empty one if it is missing.

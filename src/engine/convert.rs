@@ -11,7 +11,7 @@ use vplan_base::unit::show_size;
 use vplan_front::convert::{Format, Lost, PREDECESSORS, Weight, convert, recognize, text, verify};
 use vplan_init::account::{Account, shorten};
 use vplan_init::found::Place;
-use vplan_init::tree::Tree;
+use vplan_init::tree::RepositoryTree;
 use vplan_init::{proposal, single};
 use vplan_os::{files, input};
 use vplan_repo::import::{NOT_UTF8, TOO_LARGE};
@@ -19,47 +19,47 @@ use vplan_repo::{declaring, load};
 
 /// The kinds of files that can be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SourceKind {
     /// The contract of another tool.
     Tool(Format),
     /// A file that declares commands.
     Declared(single::Kind),
 }
 
-impl Kind {
+impl SourceKind {
     /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Tool(format) => format.name(),
-            Kind::Declared(kind) => kind.name(),
+            SourceKind::Tool(format) => format.name(),
+            SourceKind::Declared(kind) => kind.name(),
         }
     }
 
     /// All kinds.
     pub fn all() -> impl Iterator<Item = Self> {
-        let tools = Format::ALL.into_iter().map(Kind::Tool);
-        tools.chain(single::KINDS.iter().copied().map(Kind::Declared))
+        let tools = Format::ALL.into_iter().map(SourceKind::Tool);
+        tools.chain(single::KINDS.iter().copied().map(SourceKind::Declared))
     }
 
     /// Returns the usual path of such a file in a repository.
     pub fn home(self) -> &'static str {
-        let is_of = |(_, of): &&(_, Format)| Kind::Tool(*of) == self;
+        let is_of = |(_, of): &&(_, Format)| SourceKind::Tool(*of) == self;
         match self {
-            Kind::Tool(_) => PREDECESSORS.iter().find(is_of).map_or("", |(path, _)| path),
-            Kind::Declared(kind) => kind.home(),
+            SourceKind::Tool(_) => PREDECESSORS.iter().find(is_of).map_or("", |(path, _)| path),
+            SourceKind::Declared(kind) => kind.home(),
         }
     }
 
     /// Recognises the kind by the file's name, or by its content.
     pub fn recognize(name: &str, text: &str) -> Option<Self> {
-        let declared = single::recognize(name, text).map(Kind::Declared);
-        declared.or_else(|| recognize(name, text).map(Kind::Tool))
+        let declared = single::recognize(name, text).map(SourceKind::Declared);
+        declared.or_else(|| recognize(name, text).map(SourceKind::Tool))
     }
 }
 
 /// A part of the file that the contract lacks or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct ConvertedItem {
     /// How much the missing part matters.
     pub weight: Weight,
     /// The key or the command.
@@ -82,9 +82,9 @@ pub struct Converted {
     /// The file that was read.
     pub name: String,
     /// The kind of configuration that was recognised.
-    pub kind: Kind,
+    pub kind: SourceKind,
     /// The account, in the order of the file.
-    pub lost: Vec<Item>,
+    pub lost: Vec<ConvertedItem>,
     /// The resulting contract.
     pub contract: Contract,
     /// The contract in the language of vplan.
@@ -110,17 +110,17 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// A file that cannot be read or has an unknown kind; errors in it.
-    pub fn convert(&self, file: &Path, kind: Option<Kind>) -> Result<Converted, Failure> {
+    pub fn convert(&self, file: &Path, kind: Option<SourceKind>) -> Result<Converted, Failure> {
         let name = visible_path(file);
         let content = read(file, &name, self.max_file)?;
-        let kind = kind.or_else(|| Kind::recognize(&name, &content)).ok_or_else(|| {
+        let kind = kind.or_else(|| SourceKind::recognize(&name, &content)).ok_or_else(|| {
                         let message = format!("nothing tells what kind of file `{name}` is");
             Failure::usage("vplan::import::kind", message)
                 .help("say it with `--from runr`, `--from github-workflow` or another kind: `vplan import --help` lists them")
         })?;
         match kind {
-            Kind::Tool(format) => tool(name, &content, format),
-            Kind::Declared(declared) => self.declared(file, name, &content, declared),
+            SourceKind::Tool(format) => tool(name, &content, format),
+            SourceKind::Declared(declared) => self.declared(file, name, &content, declared),
         }
     }
 
@@ -143,7 +143,7 @@ impl Engine<'_> {
         Ok(Converted {
             lost: lost(&proposal.account, &path, &name),
             name: name.clone(),
-            kind: Kind::Declared(kind),
+            kind: SourceKind::Declared(kind),
             contract,
             text: proposal.text,
         })
@@ -151,10 +151,10 @@ impl Engine<'_> {
 
     /// The repository around a file, and the file's path in it. For a file outside and for standard
     /// input, the path that such a file usually has.
-    fn around(&self, file: &Path, kind: single::Kind) -> (Tree, RepoPath) {
+    fn around(&self, file: &Path, kind: single::Kind) -> (RepositoryTree, RepoPath) {
         let home = RepoPath::parse(kind.home().as_bytes()).unwrap_or_default();
         let Ok(site) = self.locate() else {
-            return (Tree::default(), home);
+            return (RepositoryTree::default(), home);
         };
         let read = || declaring::read(&site.root, site.git.as_ref().ok()).unwrap_or_default();
         if file == Path::new("-") {
@@ -165,7 +165,7 @@ impl Engine<'_> {
             let below = whole.strip_prefix(site.root.canonicalize().ok()?).ok()?;
             RepoPath::parse(below.as_os_str().as_bytes()).ok()
         };
-        inside().map_or((Tree::default(), home), |path| (read(), path))
+        inside().map_or((RepositoryTree::default(), home), |path| (read(), path))
     }
 
     /// Returns the path of the repository's contract, and its name.
@@ -181,8 +181,8 @@ impl Engine<'_> {
 }
 
 /// The account of a converted file as items, in the order of the file.
-fn lost(account: &Account, path: &RepoPath, name: &str) -> Vec<Item> {
-    let item = |weight, what: &str, place: &Place, why: &str| Item {
+fn lost(account: &Account, path: &RepoPath, name: &str) -> Vec<ConvertedItem> {
+    let item = |weight, what: &str, place: &Place, why: &str| ConvertedItem {
         weight,
         what: shorten(what),
         file: match place.file == *path {
@@ -202,7 +202,7 @@ fn lost(account: &Account, path: &RepoPath, name: &str) -> Vec<Item> {
         let what = one.part.as_deref().unwrap_or("the file");
         item(Weight::Lost, what, &one.place, &one.why)
     });
-    let mut all: Vec<Item> = left.chain(setup).chain(not_read).collect();
+    let mut all: Vec<ConvertedItem> = left.chain(setup).chain(not_read).collect();
     all.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     all
 }
@@ -225,7 +225,7 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
     })?;
     let item = |lost: &Lost| {
         let position = sources.position(lost.place);
-        Item {
+        ConvertedItem {
             weight: lost.weight,
             what: lost.what.clone(),
             file: name.clone(),
@@ -238,7 +238,7 @@ fn tool(name: String, content: &str, format: Format) -> Result<Converted, Failur
     Ok(Converted {
         lost: conversion.lost.iter().map(item).collect(),
         name: name.clone(),
-        kind: Kind::Tool(format),
+        kind: SourceKind::Tool(format),
         contract,
         text,
     })

@@ -7,7 +7,7 @@ use crate::{ChangeSet, Contract, ContractRequest, Engine, Failure, Oid, RepoPath
 use std::collections::BTreeSet;
 use vplan_base::folders::{EachQuestion, FolderAnswers};
 use vplan_plan::request::{GoneFolder, GoneFolders};
-use vplan_repo::folders::{ModifiedTree, FoldersOf, folders_at};
+use vplan_repo::folders::{FoldersOf, ModifiedTree, folders_at};
 
 /// Maximum number of missing folders that are examined one by one for their checks.
 const EACH: usize = 32;

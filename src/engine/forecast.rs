@@ -10,15 +10,15 @@ use std::sync::Arc;
 use vplan_base::jobs::Jobs;
 use vplan_git::snapshot::Snapshot;
 use vplan_os::environment::{Environment, Grants};
+use vplan_plan::explain::forecast::{Outlook, StepOutlook};
 use vplan_plan::parallel;
 use vplan_plan::parallel::ParallelPairs;
 use vplan_plan::parallel::known::KnownEffects;
-use vplan_plan::explain::forecast::{Outlook, StepOutlook};
 use vplan_reuse::decide::Use;
 use vplan_run::expected::ExpectedTimes;
 use vplan_store::reuse::RunCache;
 use vplan_store::reuse::preview::PassPreview;
-use vplan_store::reuse::results::Results;
+use vplan_store::reuse::results::StoredResults;
 use vplan_store::reuse::scan::Snapshots;
 
 impl Engine<'_> {
@@ -63,7 +63,7 @@ impl Engine<'_> {
         if session.site.is_checkout() || agree(session, plan).is_err() {
             return None;
         }
-        let results = Results::find(&self.kept_state(&session.site).ok()??)?;
+        let results = StoredResults::find(&self.kept_state(&session.site).ok()??)?;
         let root = Root::open(&session.site.root).ok()?;
         let environment = Environment::of_this_process(&root, Grants::default());
         let git = session.git().cloned();
@@ -113,7 +113,11 @@ fn expected(session: &Session, plan: &Plan) -> ExpectedTimes {
 const LOOKED_AT: usize = 200;
 
 /// Returns which steps of a plan may run in parallel, by the records in a directory.
-pub(super) fn parallel_pairs(session: &Session, records: Option<&Path>, plan: &Plan) -> ParallelPairs {
+pub(super) fn parallel_pairs(
+    session: &Session,
+    records: Option<&Path>,
+    plan: &Plan,
+) -> ParallelPairs {
     ParallelPairs::decide(plan, &known_effects(session, records, plan))
 }
 

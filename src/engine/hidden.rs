@@ -14,8 +14,8 @@ use vplan_base::change::{ChangedFile, Status};
 use vplan_check::observed::Observed;
 use vplan_git::hidden::ignoring_line;
 use vplan_git::skipped::{HiddenBy, HiddenFiles};
-use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::definition;
+use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::request::Request;
 use vplan_plan::scope::outside;
 use vplan_run::run_summary::is_run_id;
@@ -186,7 +186,9 @@ impl Session {
         plan: &Plan,
         observed: &BTreeMap<String, Observed>,
     ) -> Option<Caveat> {
-        let hidden = self.with_records(self.git()?.skipped_paths().hidden).into_iter();
+        let hidden = self
+            .with_records(self.git()?.skipped_paths().hidden)
+            .into_iter();
         let noted = hidden.filter(|(_, by)| *by != HiddenBy::Repository);
         let files: BTreeSet<RepoPath> = noted.map(|(path, _)| path).collect();
         let steps: Vec<&Step> = plan.steps.iter().collect();

@@ -7,8 +7,8 @@ use vplan_base::source::{Source, Sources};
 use vplan_baseline::Baseline;
 use vplan_contract::validate::validate;
 use vplan_front as front;
-use vplan_init::proposal::{self, Proposal};
-use vplan_init::tree::Tree;
+use vplan_init::proposal::{self, ContractProposal};
+use vplan_init::tree::RepositoryTree;
 use vplan_os::files;
 use vplan_repo::{baseline, declaring, load};
 
@@ -16,9 +16,9 @@ use vplan_repo::{baseline, declaring, load};
 #[derive(Debug)]
 pub struct Proposed {
     /// The checks, the text and the account.
-    pub proposal: Proposal,
+    pub proposal: ContractProposal,
     /// The files that were read.
-    pub tree: Tree,
+    pub tree: RepositoryTree,
     /// The title of the contract.
     pub title: String,
     /// The findings of a trial on the present tree; empty without a trial.

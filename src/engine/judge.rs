@@ -15,11 +15,11 @@ use vplan_os::files::beneath::Beneath;
 use vplan_os::process::ask::{Ask, ask};
 use vplan_os::process::pool::Pool;
 use vplan_repo::lockfile;
-use vplan_runner::judge::{Ground, PreparedQuestion, question};
+use vplan_runner::judge::{JudgeContext, PreparedQuestion, question};
 
 /// The program that answers `judge` checks.
 #[derive(Debug)]
-pub struct Program {
+pub struct JudgeProgram {
     /// The command in the form for people.
     pub shown: String,
     /// The program and its arguments.
@@ -39,11 +39,11 @@ impl Session {
         &self,
         operators: Option<&OsStr>,
         plan: &Plan,
-    ) -> Result<Option<Program>, Failure> {
+    ) -> Result<Option<JudgeProgram>, Failure> {
         if let Some(text) = operators {
             // Parsed even if it is not used: a mistake in it must not be found later.
             let (argv, env) = words("--judge", command(text)?)?;
-            return Ok(Some(Program {
+            return Ok(Some(JudgeProgram {
                 shown: visible(text.as_encoded_bytes()),
                 argv,
                 env,
@@ -60,7 +60,7 @@ impl Session {
             ..failure
         };
         let (argv, env) = words("judge-with", asked).map_err(wrong)?;
-        Ok(Some(Program { shown, argv, env }))
+        Ok(Some(JudgeProgram { shown, argv, env }))
     }
 
     /// Returns the changed files without the lock, because an answer that was
@@ -80,7 +80,7 @@ impl Session {
     ) -> impl Fn(&Step) -> PreparedQuestion + Sync + 'a {
         let changed = self.changed_but_lock();
         move |step| {
-            let ground = Ground {
+            let ground = JudgeContext {
                 root: &self.site.root,
                 beneath,
                 git: self.git(),
@@ -110,7 +110,7 @@ impl Session {
     /// A question that cannot be made, or no answer that can be used: exit 5.
     pub(crate) fn judge_now(
         &self,
-        judge: &Program,
+        judge: &JudgeProgram,
         plan: &Plan,
     ) -> Result<Vec<RecordedAnswer>, Failure> {
         let setup =
@@ -122,7 +122,7 @@ impl Session {
         let environment =
             Environment::of_this_process(&root, Grants::default()).of_judge(&root, &judge.env);
         let (pool, changed) = (Pool::new(None), self.changed_but_lock());
-        let ground = Ground {
+        let ground = JudgeContext {
             root: &self.site.root,
             beneath: &beneath,
             git: self.git(),

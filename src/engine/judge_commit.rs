@@ -9,7 +9,7 @@ use vplan_repo::load::DEFAULT_CONTRACT;
 
 /// The commit whose contract and baseline a change is compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judge {
+pub struct JudgeCommit {
     /// The commit, if there is one.
     pub commit: Option<Oid>,
     /// The branch that it is the tip of, if it has no common ancestor with HEAD.
@@ -19,7 +19,7 @@ pub struct Judge {
     pub is_tip: bool,
 }
 
-impl Judge {
+impl JudgeCommit {
     /// Finds it for a run. If the caller names a base, that is the commit. If the caller names
     /// files, or takes all, it is the base of the whole change.
     pub fn find(session: &Session, engine: &Engine<'_>) -> Self {

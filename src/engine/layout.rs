@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::source::{Source, Sources};
 use vplan_lang::layout::{Formatted, reformat};
-use vplan_lang::parse::Caps;
+use vplan_lang::parse::ParserCaps;
 use vplan_os::files::rewrite::{Editable, list_by_suffix};
 use vplan_os::input;
 use vplan_repo::import::NOT_UTF8;
@@ -16,7 +16,7 @@ use vplan_repo::load;
 #[derive(Debug)]
 pub struct Formatting {
     /// The texts, in the order in which they were named.
-    pub texts: Vec<Text>,
+    pub texts: Vec<FormattedText>,
     /// The sources of the faults.
     pub sources: Sources,
     /// Errors of syntax.
@@ -34,7 +34,7 @@ impl Formatting {
 
 /// A text to format.
 #[derive(Debug)]
-pub struct Text {
+pub struct FormattedText {
     /// The name for messages.
     pub name: String,
     /// None for standard input.
@@ -45,7 +45,7 @@ pub struct Text {
     pub new: Option<String>,
 }
 
-impl Text {
+impl FormattedText {
     fn new(name: String, file: Editable) -> Self {
         Self {
             name,
@@ -94,7 +94,7 @@ impl Engine<'_> {
     }
 
     /// Reads all texts before any of them is changed.
-    fn texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
+    fn texts(&self, files: &[PathBuf]) -> Result<Vec<FormattedText>, Failure> {
         if !files.iter().any(|f| f.as_os_str() == "-") {
             return match files {
                 [] => self.own_texts(),
@@ -106,7 +106,7 @@ impl Engine<'_> {
             return Err(Failure::usage("vplan::usage::fmt_stdin", message));
         }
         let bytes = input::standard(self.max_file).map_err(|e| unreadable("-", &e))?;
-        Ok(vec![Text {
+        Ok(vec![FormattedText {
             name: "-".to_owned(),
             file: None,
             bytes,
@@ -114,22 +114,22 @@ impl Engine<'_> {
         }])
     }
 
-    fn named_texts(&self, files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
-        let mut texts: Vec<Text> = Vec::new();
+    fn named_texts(&self, files: &[PathBuf]) -> Result<Vec<FormattedText>, Failure> {
+        let mut texts: Vec<FormattedText> = Vec::new();
         for path in files {
             let name = visible_path(path);
             refuse_json(&name)?;
             let file =
                 Editable::read(path, None, self.max_file).map_err(|e| unreadable(&name, &e))?;
             if !texts.iter().any(|text| text.is_same(&file)) {
-                texts.push(Text::new(name, file));
+                texts.push(FormattedText::new(name, file));
             }
         }
         Ok(texts)
     }
 
     /// Returns the contract, and the `*.test.vplan` next to it.
-    fn own_texts(&self) -> Result<Vec<Text>, Failure> {
+    fn own_texts(&self) -> Result<Vec<FormattedText>, Failure> {
         let site = self.locate()?;
         let contract = load::contract_path(&site, self.contract)?;
         refuse_json(&contract.to_string())?;
@@ -144,17 +144,17 @@ impl Engine<'_> {
                 message: error_text(&e),
             },
         })?;
-        let mut texts = vec![Text::new(contract.to_string(), file)];
+        let mut texts = vec![FormattedText::new(contract.to_string(), file)];
         let beside = path.parent().unwrap_or(Path::new("."));
-        let tests =
-            list_by_suffix(beside, ".test.vplan").map_err(|e| unreadable(&visible_path(beside), &e))?;
+        let tests = list_by_suffix(beside, ".test.vplan")
+            .map_err(|e| unreadable(&visible_path(beside), &e))?;
         for path in tests {
             let below = path.strip_prefix(&site.root).unwrap_or(&path);
             let name = visible_path(below);
             let file = Editable::read(&path, Some(&site.root), self.max_file)
                 .map_err(|e| unreadable(&name, &e))?;
             if !texts.iter().any(|text| text.is_same(&file)) {
-                texts.push(Text::new(name, file));
+                texts.push(FormattedText::new(name, file));
             }
         }
         Ok(texts)
@@ -185,7 +185,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
 
 /// Formats one text. Its errors of syntax go to `faults`; any other error is the `Err`.
 fn one(
-    item: &mut Text,
+    item: &mut FormattedText,
     max_file: u64,
     sources: &mut Sources,
     faults: &mut Vec<Diagnostic>,
@@ -199,7 +199,7 @@ fn one(
     })?;
     let id = sources.add(Source::new(name.clone(), text));
     let source = &sources[id];
-    let caps = Caps::of_bytes(usize::try_from(max_file).unwrap_or(usize::MAX));
+    let caps = ParserCaps::of_bytes(usize::try_from(max_file).unwrap_or(usize::MAX));
     match reformat(source, id, &caps) {
         Ok(Formatted::Text(text)) => item.new = Some(text),
         Ok(Formatted::Invalid(diagnostics)) => faults.extend(diagnostics.sorted()),
@@ -217,7 +217,7 @@ fn one(
     Ok(())
 }
 
-fn write(item: &Text) -> Result<(), Failure> {
+fn write(item: &FormattedText) -> Result<(), Failure> {
     let (Some(file), Some(new)) = (&item.file, &item.new) else {
         return Ok(());
     };

@@ -15,7 +15,7 @@ use std::time::Duration;
 use vplan_base::nearest::suggest;
 use vplan_base::origin::{GitOrigin, GitRef};
 use vplan_base::word::count;
-use vplan_contract::import::source::{Named, Source};
+use vplan_contract::import::source::{ImportSource, ImportedName};
 use vplan_git::environment;
 use vplan_git::fetch::Fetcher;
 use vplan_git::pins::Pins;
@@ -50,7 +50,7 @@ pub struct LockOptions<'e> {
 
 /// A request whose answers are recorded.
 #[derive(Debug)]
-pub struct Recording<'a> {
+pub struct LockRecording<'a> {
     /// The request that the proposer and the judges answer.
     pub request: PlanRequest,
     /// The program that answers `judge` checks, instead of the contract's `judge-with`.
@@ -58,7 +58,7 @@ pub struct Recording<'a> {
 }
 
 /// Makes the request, once the imports are pinned.
-pub type MakeRecording<'a> = dyn Fn() -> Result<Recording<'a>, Failure> + 'a;
+pub type MakeRecording<'a> = dyn Fn() -> Result<LockRecording<'a>, Failure> + 'a;
 
 impl<'e> Locking<'e> {
     /// Finds the lock of the contract, in the work tree or at a revision.
@@ -256,12 +256,16 @@ impl<'e> Locking<'e> {
             return Err(Failure::drift("vplan::lock::stale", message));
         }
         let entries = imports.map(|i| Line::new(&i.origin, Some(i), State::Kept));
-        Ok(Account::unchanged(&self.path, entries.collect(), &found.content))
+        Ok(Account::unchanged(
+            &self.path,
+            entries.collect(),
+            &found.content,
+        ))
     }
 
     /// Calls the proposer and the judge, and records their answers. Returns the digests of the
     /// questions.
-    fn record(&self, asked: &Recording<'_>) -> Result<(Option<Digest>, Vec<Digest>), Failure> {
+    fn record(&self, asked: &LockRecording<'_>) -> Result<(Option<Digest>, Vec<Digest>), Failure> {
         let mut session = self.engine.open(&asked.request)?;
         let (plan, _) = session.make(&asked.request, ProposerUse::Anew, false)?;
         let judge = session.judge(asked.judge, &plan)?;
@@ -353,7 +357,10 @@ impl<'e> Locking<'e> {
                 })
             }
         };
-        Ok((Account::unchanged(&self.path, entries, &found.content), failure))
+        Ok((
+            Account::unchanged(&self.path, entries, &found.content),
+            failure,
+        ))
     }
 }
 
@@ -588,11 +595,15 @@ impl Moving<'_, '_> {
 }
 
 /// Returns the branches and tags with these names; all of them if no names are given.
-fn select_refs(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTreeSet<GitRef>, Failure> {
+fn select_refs(
+    loaded: &Loaded,
+    lock: &Pinned,
+    names: &[String],
+) -> Result<BTreeSet<GitRef>, Failure> {
     if names.is_empty() {
         return Ok(lock.refs.iter().map(|pinned| pinned.at.clone()).collect());
     }
-    let importer = Source::Local(loaded.path.clone());
+    let importer = ImportSource::Local(loaded.path.clone());
     let mut meant = BTreeSet::new();
     for name in names {
         let is_alias = |import: &&(Option<String>, String)| {
@@ -605,12 +616,12 @@ fn select_refs(loaded: &Loaded, lock: &Pinned, names: &[String]) -> Result<BTree
         let refs = lock.refs.iter().map(|pinned| &pinned.at);
         let of_url: BTreeSet<GitRef> = refs.filter(by_url).cloned().collect();
         let import = loaded.imports.iter().find(is_alias);
-        let written = import.and_then(|(_, text)| Source::parse(text, &importer).ok());
+        let written = import.and_then(|(_, text)| ImportSource::parse(text, &importer).ok());
         match written {
-            Some(Named::Moving { at, .. }) => {
+            Some(ImportedName::Moving { at, .. }) => {
                 meant.insert(at);
             }
-            Some(Named::Source(source)) => {
+            Some(ImportedName::Source(source)) => {
                 let (name, source) = (visible(name), visible(source.to_string()));
                 let message = format!("`{name}` imports `{source}`, which does not move");
                 let failure = Failure::usage("vplan::usage::update", message);

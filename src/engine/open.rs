@@ -21,14 +21,14 @@ use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_init::proposal;
 use vplan_plan::request::{ChangedIn, Mode, Request};
-use vplan_repo::changes::base::{Statement, default_base};
+use vplan_repo::changes::base::{BaseStatement, default_base};
 use vplan_repo::changes::earlier_commits::changed_before_head;
 use vplan_repo::changes::gathered::Gathered;
 use vplan_repo::changes::{self, BaseRevision, ChangeSource, base_caveats, given};
 use vplan_repo::load::{self, LoadError, Loaded, Site};
-use vplan_repo::unchanged_contract::Since;
 use vplan_repo::survey::folders::{self, FOLDER_GLOB};
 use vplan_repo::survey::misread::{self, MISREAD_GLOB};
+use vplan_repo::unchanged_contract::Since;
 use vplan_repo::{declaring, lockfile};
 
 /// The state before planning: repository, changed files, contract, request.
@@ -152,7 +152,7 @@ impl Engine<'_> {
         &self,
         site: &Site,
         own: Option<&ChangeSource>,
-        statement: Option<Statement<'_>>,
+        statement: Option<BaseStatement<'_>>,
         since: Option<Oid>,
     ) -> Result<Gathered, Failure> {
         let kept = self.commit_cache(site);
@@ -343,8 +343,8 @@ pub(crate) fn gather_from(site: &Site, source: Option<&ChangeSource>) -> Result<
 type Read = Result<Result<Loaded, LoadError>, Failure>;
 
 /// Returns the contract's line `base`.
-pub(super) fn statement(loaded: &Loaded) -> Option<Statement<'_>> {
-    Some(Statement {
+pub(super) fn statement(loaded: &Loaded) -> Option<BaseStatement<'_>> {
+    Some(BaseStatement {
         branch: loaded.contract.as_ref()?.base.as_ref()?,
         contract: &loaded.path,
     })

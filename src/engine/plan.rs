@@ -3,7 +3,7 @@
 
 use super::base_contract::{attach, of_look};
 use super::baseline;
-use super::judge_commit::Judge;
+use super::judge_commit::JudgeCommit;
 use super::open::inferred;
 use super::propose::ProposerUse;
 use super::request::deny;
@@ -16,7 +16,7 @@ use vplan_plan::facts::{MAX_FACT_ROUNDS, Question};
 use vplan_plan::request::{Mode, Request};
 use vplan_recover as recover;
 use vplan_repo::changes::gathered::Gathered;
-use vplan_repo::facts::{self, Ground};
+use vplan_repo::facts::{self, FactSources};
 
 impl Engine<'_> {
     /// Makes the plan for a change, as `vplan plan` prints it: with the caveats about the contract
@@ -45,7 +45,7 @@ impl Engine<'_> {
     /// # Errors
     /// A baseline that cannot be used.
     pub fn add_comparisons(&self, session: &Session, plan: &mut Plan) -> Result<(), Failure> {
-        let judge = Judge::find(session, self);
+        let judge = JudgeCommit::find(session, self);
         attach(plan, of_look(session, self, &judge));
         let found = baseline::of_look(session, self, judge.commit.as_ref())?;
         baseline::attach(plan, found);
@@ -230,7 +230,7 @@ impl Session {
     /// Answers questions about the repository. An answer that cannot be determined is "unknown",
     /// which has no effect.
     pub fn answer(&self, questions: &BTreeSet<Question>) -> Facts {
-        let ground = Ground {
+        let ground = FactSources {
             root: &self.site.root,
             git: self.git(),
             base: self.gathered.base.as_ref(),

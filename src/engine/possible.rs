@@ -8,7 +8,7 @@ use vplan_base::glob::{Glob, Item, ItemContent, Selection};
 use vplan_plan::diff::possible::{Possible, PossibleCheck};
 use vplan_plan::facts::Question;
 use vplan_plan::request::Request;
-use vplan_repo::facts::{Ground, answer};
+use vplan_repo::facts::{FactSources, answer};
 use vplan_repo::survey::uncovered::groups;
 
 /// What a change inside of some globs may need.
@@ -52,7 +52,7 @@ impl Engine<'_> {
             .into_iter()
             .map(Question::exists)
             .collect();
-        let ground = Ground {
+        let ground = FactSources {
             root: &site.root,
             git,
             base: None,

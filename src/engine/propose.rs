@@ -9,9 +9,9 @@ use vplan_base::word::Word;
 use vplan_check::verb::CommandRequest;
 use vplan_lang::command::parse_command;
 use vplan_os::process::ask::NoAnswer;
-use vplan_plan::skeleton::{known_role, without_contract};
 use vplan_plan::proposal::{Proposal, ProposalAnswer, Question};
 use vplan_plan::request::Request;
+use vplan_plan::skeleton::{known_role, without_contract};
 use vplan_repo::lockfile;
 use vplan_runner::propose::propose;
 

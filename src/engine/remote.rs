@@ -9,14 +9,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "remote")]
 use std::time::Duration;
-use vplan_away::seat::{Why, seats};
+use vplan_away::seat::{SeatReason, seats};
 use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::is_program;
 use vplan_os::own_program::program;
-use vplan_runner::remote::{RemoteExecution, FolderTransport, Transport};
+use vplan_runner::remote::{FolderTransport, RemoteExecution, Transport};
 #[cfg(feature = "remote")]
-use vplan_runner::remote::{ReapiSettings, ReapiTransport, Unusable};
-use vplan_store::reuse::results::Results;
+use vplan_runner::remote::{ReapiSettings, ReapiTransport, UnusableServer};
+use vplan_store::reuse::results::StoredResults;
 
 /// Delay before the first repeated call after a server failed.
 #[cfg(feature = "remote")]
@@ -78,16 +78,16 @@ fn server(session: &Session, asked: &RemoteRequest) -> Result<Option<Transport>,
     let server = server.map_err(|error| unusable("the connection", &error))?;
     let checked = match server.check() {
         // As for one that stops answering later, the steps are executed here.
-        Err(why @ Unusable::Unreachable(_)) if asked.fall_back => {
+        Err(why @ UnusableServer::Unreachable(_)) if asked.fall_back => {
             return Ok(Some(Transport::Reapi(Box::new(server.given_up(&why)))));
         }
         checked => checked,
     };
     checked.map_err(|why| {
         let code = match why {
-            Unusable::Unreachable(_) => "vplan::away::unreachable",
-            Unusable::Refused(_) => "vplan::away::refused",
-            Unusable::Capabilities(_) => "vplan::away::capabilities",
+            UnusableServer::Unreachable(_) => "vplan::away::unreachable",
+            UnusableServer::Refused(_) => "vplan::away::refused",
+            UnusableServer::Capabilities(_) => "vplan::away::capabilities",
         };
         let url = visible(&asked.url);
         let message = format!("`{url}` cannot execute steps: {why}");
@@ -147,7 +147,7 @@ pub(super) fn open<'a>(
     let both = transport.zip(asked);
     let made = both.map(|(transport, asked)| {
         let state = engine.kept_state(&session.site).ok().flatten();
-        let results = state.and_then(|state| Results::find(&state));
+        let results = state.and_then(|state| StoredResults::find(&state));
         let stats = results.map(|results| results.stats());
         RemoteExecution::new(
             root,
@@ -166,7 +166,7 @@ pub(super) fn open<'a>(
 ///
 /// # Errors
 /// The repository cannot be opened.
-pub fn places(session: &Session, plan: &Plan) -> Result<Vec<Option<Why>>, Failure> {
+pub fn places(session: &Session, plan: &Plan) -> Result<Vec<Option<SeatReason>>, Failure> {
     let root = Root::open(&session.site.root);
     let root = root.map_err(|error| unusable("the repository", &error))?;
     let environment = Environment::of_this_process(&root, Grants::default());

@@ -10,10 +10,10 @@ use crate::{
 };
 use std::collections::BTreeSet;
 use vplan_contract::{Condition, Test};
-use vplan_plan::focus::is_selected;
 use vplan_plan::caveat::FILES_SHOWN;
 use vplan_plan::containment::missing;
 use vplan_plan::facts::{Certainty, FactAnswer, Question};
+use vplan_plan::focus::is_selected;
 use vplan_plan::request::ChangedIn;
 use vplan_repo::facts::matched::matched;
 

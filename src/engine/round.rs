@@ -6,10 +6,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use vplan_base::setting::Row;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{SubjectRequest, Change, Recorded, Round as Ended, RoundResult, Scope, record};
+use vplan_ledger::round::{
+    Recorded, Round as Ended, RoundChange, RoundResult, RoundScope, SubjectRequest, record,
+};
 use vplan_ledger::signature::signature;
 use vplan_ledger::{Contents, Ledger, Status, Terms};
-use vplan_repo::contents::Tree;
+use vplan_repo::contents::ContentTree;
 use vplan_repo::ledger_file::{LedgerError, LedgerFile, PATIENCE};
 use vplan_run::report::Decision;
 use vplan_store::records::wall_clock;
@@ -28,7 +30,7 @@ impl Engine<'_> {
         site: &'a Site,
         contract: Option<&Contract>,
         own: &[PathBuf],
-    ) -> Tree<'a> {
+    ) -> ContentTree<'a> {
         let produces = contract.map(|c| {
             c.checks
                 .iter()
@@ -36,7 +38,7 @@ impl Engine<'_> {
                 .collect()
         });
         let state = self.state_dir.map(Path::to_owned);
-        Tree {
+        ContentTree {
             root: &site.root,
             git: site.usable_git(),
             produces: produces.unwrap_or_default(),
@@ -46,7 +48,7 @@ impl Engine<'_> {
 }
 
 /// Lists the files of the work tree.
-pub(crate) fn contents(tree: &Tree<'_>) -> Result<Contents, Failure> {
+pub(crate) fn contents(tree: &ContentTree<'_>) -> Result<Contents, Failure> {
     tree.contents().map_err(|e| {
         let message = format!("the files of the work tree cannot be listed: {e}");
         Failure::setup("vplan::ledger::contents", message)
@@ -58,7 +60,7 @@ pub(crate) const NOT_RECORDED: &str = "not_recorded";
 
 /// Where rounds are stored.
 #[derive(Debug)]
-pub enum Keeping<'k> {
+pub enum RecordKeeping<'k> {
     /// In the repository's ledger.
     File(LedgerFile),
     /// For as long as vplan runs: there is no subject.
@@ -68,7 +70,7 @@ pub enum Keeping<'k> {
 /// Records the round of a run.
 #[derive(Debug)]
 pub struct Keeper<'k> {
-    keeping: Keeping<'k>,
+    keeping: RecordKeeping<'k>,
     subject: String,
     status: Option<Status>,
     terms: Terms,
@@ -99,9 +101,9 @@ impl<'k> Keeper<'k> {
                 let is_empty = plan.steps.is_empty() && plan.rewrites.is_empty();
                 let about = SubjectRequest {
                     scope: if is_empty {
-                        Scope::Nothing
+                        RoundScope::Nothing
                     } else {
-                        Scope::Whole
+                        RoundScope::Whole
                     },
                     ..SubjectRequest::default()
                 };
@@ -113,9 +115,13 @@ impl<'k> Keeper<'k> {
                 check_name(subject)?;
                 let file = LedgerFile::new(engine.state(&session.site)?);
                 let attempt = file.read()?.attempt(subject);
-                (Keeping::File(file), attempt, subject.as_str())
+                (RecordKeeping::File(file), attempt, subject.as_str())
             }
-            (None, Some(ledger)) => (Keeping::Memory(ledger), ledger.borrow().attempt(""), ""),
+            (None, Some(ledger)) => (
+                RecordKeeping::Memory(ledger),
+                ledger.borrow().attempt(""),
+                "",
+            ),
             (None, None) => return Ok(None),
         };
         Ok(Some(Self {
@@ -137,8 +143,8 @@ impl<'k> Keeper<'k> {
 
     /// Records the round and puts the decision into the report. An interrupted run does not count
     /// as a round: nothing is recorded, and the attempt is repeated.
-    pub fn conclude(&self, report: &mut Report, tree: &Tree<'_>) {
-        let has_subject = matches!(self.keeping, Keeping::File(_));
+    pub fn conclude(&self, report: &mut Report, tree: &ContentTree<'_>) {
+        let has_subject = matches!(self.keeping, RecordKeeping::File(_));
         if has_subject {
             report.subject = Some(self.subject.clone());
             report.verdict_code = Some(report.exit_code);
@@ -156,7 +162,7 @@ impl<'k> Keeper<'k> {
             status: self.status,
             verdict: report.verdict,
         };
-        match self.note(Change::Auto, said, tree) {
+        match self.note(RoundChange::Auto, said, tree) {
             Ok(recorded) => self.add_to_report(recorded, report),
             Err(failure) => {
                 // A pass that is not recorded is not confirmed.
@@ -170,7 +176,7 @@ impl<'k> Keeper<'k> {
 
     /// Adds the recorded round to the report.
     pub(crate) fn add_to_report(&self, recorded: Recorded, report: &mut Report) {
-        let has_subject = matches!(self.keeping, Keeping::File(_));
+        let has_subject = matches!(self.keeping, RecordKeeping::File(_));
         if has_subject || self.confirms() {
             report.counter = Some(recorded.counter);
             report.required = Some(recorded.required);
@@ -202,17 +208,17 @@ impl<'k> Keeper<'k> {
     /// The files cannot be read, or the ledger cannot be used (exit 5).
     pub fn note(
         &self,
-        changed: Change,
+        changed: RoundChange,
         said: RoundResult,
-        tree: &Tree<'_>,
+        tree: &ContentTree<'_>,
     ) -> Result<Recorded, Failure> {
         match &self.keeping {
             // The files are read under the lock, so that the compared and the stored state are the
             // same.
-            Keeping::File(file) => {
+            RecordKeeping::File(file) => {
                 file.change(PATIENCE, |ledger| self.made(ledger, changed, said, tree))
             }
-            Keeping::Memory(kept) => {
+            RecordKeeping::Memory(kept) => {
                 let (next, recorded) = self.made(&kept.borrow(), changed, said, tree)?;
                 kept.replace(next);
                 Ok(recorded)
@@ -223,9 +229,9 @@ impl<'k> Keeper<'k> {
     fn made(
         &self,
         ledger: &Ledger,
-        changed: Change,
+        changed: RoundChange,
         said: RoundResult,
-        tree: &Tree<'_>,
+        tree: &ContentTree<'_>,
     ) -> Result<(Ledger, Recorded), Failure> {
         let contents = contents(tree)?;
         let entry = ledger.entry(&self.subject);
@@ -271,7 +277,7 @@ impl<'k> Keeper<'k> {
         contract: Option<&Contract>,
     ) -> Result<Self, Failure> {
         check_name(subject)?;
-        let keeping = Keeping::File(LedgerFile::new(engine.state(site)?));
+        let keeping = RecordKeeping::File(LedgerFile::new(engine.state(site)?));
         let terms = Terms::from_gate(contract.map(|c| &c.gate));
         let began = Began {
             assumed: false,
@@ -297,16 +303,26 @@ impl<'k> Keeper<'k> {
         session: &Session,
     ) -> Result<Self, Failure> {
         let keeping = match subject {
-            Some(_) => Keeping::File(LedgerFile::new(engine.state(&session.site)?)),
-            None => Keeping::Memory(memory),
+            Some(_) => RecordKeeping::File(LedgerFile::new(engine.state(&session.site)?)),
+            None => RecordKeeping::Memory(memory),
         };
         let terms = Terms::from_gate(session.contract().map(|c| &c.gate));
         let subject = subject.unwrap_or_default();
-        Ok(Self::without_run(keeping, subject, terms, SubjectRequest::default()))
+        Ok(Self::without_run(
+            keeping,
+            subject,
+            terms,
+            SubjectRequest::default(),
+        ))
     }
 
     /// Makes the keeper of a round without a run.
-    fn without_run(keeping: Keeping<'k>, subject: &str, terms: Terms, about: SubjectRequest) -> Self {
+    fn without_run(
+        keeping: RecordKeeping<'k>,
+        subject: &str,
+        terms: Terms,
+        about: SubjectRequest,
+    ) -> Self {
         Self {
             keeping,
             subject: subject.to_owned(),

@@ -26,7 +26,7 @@ use vplan_os::{files, view};
 use vplan_plan::canonical::FIRST;
 use vplan_plan::caveat;
 use vplan_plan::digest::seal;
-use vplan_plan::document::Form;
+use vplan_plan::document::DocumentForm;
 use vplan_plan::drift::{Difference, drift};
 use vplan_plan::error::TAMPERED;
 use vplan_plan::request::{ChangedFrom, ChangedIn, GoneFolders, Request};
@@ -36,8 +36,8 @@ use vplan_repo::changes::error::ChangeError;
 use vplan_repo::changes::gathered::Gathered;
 use vplan_repo::changes::{self, BaseRevision, base_caveats, given};
 use vplan_run::journal::replay;
-use vplan_run::run_summary::Tally;
 use vplan_run::report::SavedPlan;
+use vplan_run::run_summary::Tally;
 use vplan_store::history::MAX_FILE;
 use vplan_store::records::EVENTS;
 use vplan_store::report_files::find;
@@ -54,7 +54,7 @@ const MAX_DIVISION: u64 = 64 << 20;
 /// made (exit 4).
 pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
     let name = path.as_os_str().as_bytes();
-    let form = Form::of_name(name).ok_or_else(|| {
+    let form = DocumentForm::of_name(name).ok_or_else(|| {
         let message = format!("`{}` does not end in `.kdl` or `.json`", visible(name));
         Failure::usage("vplan::usage::plan", message).help("`vplan plan -o FILE` writes plan files")
     })?;
@@ -65,7 +65,7 @@ pub fn read_plan(path: &Path) -> Result<Plan, Failure> {
 ///
 /// # Errors
 /// As [`read_plan`].
-pub fn read_plan_as(path: &Path, form: Form) -> Result<Plan, Failure> {
+pub fn read_plan_as(path: &Path, form: DocumentForm) -> Result<Plan, Failure> {
     let shown = visible_path(path);
     let wrong = |why: &str| Failure::usage("vplan::usage::plan", format!("`{shown}` {why}"));
     let bytes = files::read_plain(&view::outside(path), MAX_PLAN).map_err(|e| match e.kind() {

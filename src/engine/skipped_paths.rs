@@ -17,8 +17,8 @@ use vplan_git::ignored::NewlyIgnored;
 use vplan_git::object::Oid;
 use vplan_git::skipped::{HiddenBy, HiddenFiles, Unseen};
 use vplan_plan::Origin;
-use vplan_plan::focus::{Focus, Interest, is_about};
 use vplan_plan::facts::{Certainty, FactAnswer, Question};
+use vplan_plan::focus::{Focus, Interest, is_about};
 use vplan_plan::request::Request;
 use vplan_repo::facts::matched::{first_matches, matched};
 
@@ -30,7 +30,11 @@ impl Session {
     ///
     /// # Errors
     /// Compiling fails.
-    pub(super) fn skipped_path_caveats(&self, plan: &Plan, facts: &Facts) -> Result<Vec<Caveat>, Failure> {
+    pub(super) fn skipped_path_caveats(
+        &self,
+        plan: &Plan,
+        facts: &Facts,
+    ) -> Result<Vec<Caveat>, Failure> {
         let mut caveats: Vec<Caveat> = out_of_tree(plan).into_iter().collect();
         // If the caller names the changed files, the run compares them with the whole change.
         if self.request.changed_in.is_some() {

@@ -15,8 +15,8 @@ use vplan_git::mended::MendError;
 use vplan_git::skipped::HiddenBy;
 use vplan_os::files;
 use vplan_os::view::{self, View, ViewError};
-use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::caveat::FILES_SHOWN;
+use vplan_plan::focus::{Focus, Interest};
 use vplan_plan::request::ChangedIn;
 
 /// The code of the failure that [`in_view`] answers.
@@ -321,8 +321,9 @@ pub(super) fn link(site: &Site, copy: &Site, folders: &[RepoPath]) -> Result<(),
     let is_there = |folder: &&RepoPath| site.root.join(folder.to_os()).is_dir();
     let there: Vec<&RepoPath> = folders.iter().filter(is_there).collect();
     for folder in &there {
-        (make_room(&copy.root, folder).and_then(|()| Mirror::new(site, copy, folder)?.make(folder)))
-            .map_err(|e| refused(folder, &e.to_string()))?;
+        (make_room(&copy.root, folder)
+            .and_then(|()| Mirror::new(site, copy, folder)?.make(folder)))
+        .map_err(|e| refused(folder, &e.to_string()))?;
     }
     let (false, Ok(git)) = (there.is_empty(), &copy.git) else {
         return Ok(());

@@ -2,7 +2,7 @@
 //! subject began, under its first gate.
 
 use super::continuation::{Continuation, site_identity};
-use super::judge_commit::Judge;
+use super::judge_commit::JudgeCommit;
 use super::open::{gather_from, statement};
 use crate::{
     Caveat, ChangeSet, ChangeSource, Code, Contract, Digest, Effect, Engine, Facts, Failure, Git,
@@ -14,7 +14,7 @@ use std::path::Path;
 use vplan_base::word::{framed, text_if};
 use vplan_check::verb::CommandRequest;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{SubjectRequest, Scope};
+use vplan_ledger::round::{RoundScope, SubjectRequest};
 use vplan_ledger::undone::{PATHS, Trace, moved, undone};
 use vplan_ledger::{SubjectEntry, Terms, wrong_name};
 use vplan_os::view;
@@ -57,7 +57,7 @@ pub struct RoundRequirements {
     /// The subject's base.
     pub base: Option<Oid>,
     /// The commit whose contract counts.
-    pub judge: Judge,
+    pub judge: JudgeCommit,
     /// The reasons why the round cannot complete the work, and notes.
     pub caveats: Vec<Caveat>,
     /// Today's default base of a change, if the contract is among the changed files.
@@ -149,10 +149,10 @@ impl Subject {
         let is_view = view::is_inside(&session.site.root);
         // The work tree has more than the staged files.
         let mut scope = match is_view {
-            true => Scope::Part,
+            true => RoundScope::Part,
             false => scope(plan, whole.as_ref()),
         };
-        if scope == Scope::Part {
+        if scope == RoundScope::Part {
             caveats.push(self.part(plan, whole.as_ref()));
         }
         if place.is_some_and(|p| p.assumed) && !requested.takes_all() {
@@ -170,7 +170,7 @@ impl Subject {
         };
         let present = present.map(|p| p.commit);
         let present = present.filter(|commit| Some(*commit) != base);
-        let judge = Judge::of_subject(base, session, engine);
+        let judge = JudgeCommit::of_subject(base, session, engine);
         let commits = [judge.commit.as_ref().filter(|_| touched), present.as_ref()];
         let terms = self.gate(engine, session, commits, &mut caveats);
         let head = head.filter(|_| !is_view);
@@ -190,9 +190,9 @@ impl Subject {
         caveats.extend(result.caveats);
         let mut because = result.because;
         match scope {
-            Scope::Part => because = because.filter(|_| !result.is_part),
-            Scope::Whole if result.is_part => scope = Scope::Part,
-            Scope::Whole | Scope::Nothing => {}
+            RoundScope::Part => because = because.filter(|_| !result.is_part),
+            RoundScope::Whole if result.is_part => scope = RoundScope::Part,
+            RoundScope::Whole | RoundScope::Nothing => {}
         }
         let about = SubjectRequest {
             because,
@@ -216,7 +216,12 @@ impl Subject {
     }
 
     /// Describes the subject's base and its request for the ledger.
-    fn request(&self, session: &Session, place: Option<SubjectBase>, gate: Terms) -> SubjectRequest {
+    fn request(
+        &self,
+        session: &Session,
+        place: Option<SubjectBase>,
+        gate: Terms,
+    ) -> SubjectRequest {
         let base = place.map(|p| p.commit.to_string());
         let request = &session.request;
         let explicit = request.explicit.iter().map(CommandRequest::to_text);
@@ -516,12 +521,12 @@ pub fn now(root: &Path, changes: &ChangeSet) -> Vec<(RepoPath, String)> {
     in_short(root, paths.take(LOOKED_AT))
 }
 
-fn scope(plan: &Plan, whole: Option<&Plan>) -> Scope {
+fn scope(plan: &Plan, whole: Option<&Plan>) -> RoundScope {
     match whole {
-        Some(whole) if !missing(whole, plan).is_empty() => Scope::Part,
+        Some(whole) if !missing(whole, plan).is_empty() => RoundScope::Part,
         // Steps that recovery dropped before anything ran are still part of the change's checks.
-        _ if plan.steps.is_empty() && !plan.rewrites.is_empty() => Scope::Part,
-        _ if plan.steps.is_empty() => Scope::Nothing,
-        _ => Scope::Whole,
+        _ if plan.steps.is_empty() && !plan.rewrites.is_empty() => RoundScope::Part,
+        _ if plan.steps.is_empty() => RoundScope::Nothing,
+        _ => RoundScope::Whole,
     }
 }

@@ -1,9 +1,9 @@
 //! Decides whether the present tree is verified: compares the plan that is requested now with the
 //! runs that vplan remembers.
 
-use super::base_contract::{Terms, accepted_for, attach, caveats};
+use super::base_contract::{BaseTerms, accepted_for, attach, caveats};
 use super::baseline::counting;
-use super::judge_commit::Judge;
+use super::judge_commit::JudgeCommit;
 use super::propose::ProposerUse;
 use super::subject::check_name;
 use crate::{
@@ -16,8 +16,10 @@ use vplan_check::outcome::Cause;
 use vplan_plan::caveat;
 use vplan_plan::request::{Boundary, ChangedIn, Mode, Request, RequestRecord, Risk};
 use vplan_repo::ledger_file::LedgerFile;
-use vplan_run::recorded_answer::{EndedRun, Recorded, VerifiedAnswer, WhyNot, believed, failed, verifies};
 use vplan_run::known::BaselineUse;
+use vplan_run::recorded_answer::{
+    EndedRun, RecordedEvidence, VerifiedAnswer, WhyNot, believed, failed, verifies,
+};
 use vplan_run::run_summary::{State, short};
 use vplan_runner::tree::Present;
 
@@ -276,14 +278,18 @@ impl<'a> RequestedPlans<'a> {
             None if key.fallback => Mode::Fallback,
             _ => Mode::Contract,
         };
-        let (mut plan, _) = self.session.make(&self.request, ProposerUse::Recorded, false)?;
-        let (repaired, _) = self.session.make(&self.request, ProposerUse::Recorded, true)?;
-        let judge = Judge::find(&self.session, self.engine);
-        let terms = Terms {
+        let (mut plan, _) = self
+            .session
+            .make(&self.request, ProposerUse::Recorded, false)?;
+        let (repaired, _) = self
+            .session
+            .make(&self.request, ProposerUse::Recorded, true)?;
+        let judge = JudgeCommit::find(&self.session, self.engine);
+        let terms = BaseTerms {
             effect: Effect::Incomplete,
             accepted: &self.accepted,
             subject: self.wanted.subject.as_deref(),
-            ..Terms::plain(&judge)
+            ..BaseTerms::plain(&judge)
         };
         attach(&mut plan, caveats(&self.session, self.engine, &terms));
         Ok(Made { plan, repaired })
@@ -294,7 +300,7 @@ impl<'a> RequestedPlans<'a> {
         if !report.steps.iter().any(|s| s.reason == Some(Cause::Known)) {
             return Ok(());
         }
-        let judge = Judge::find(&self.session, self.engine);
+        let judge = JudgeCommit::find(&self.session, self.engine);
         let now = counting(&self.session, self.engine, judge.commit.as_ref())
             .map_err(|failure| WhyNot::not(visible(&failure.message)))?;
         let digest = |used: &Option<BaselineUse>| used.as_ref().map(|u| u.digest.clone());
@@ -439,7 +445,7 @@ impl Search<'_, '_> {
         self.history.read_run(id).summary().state == State::Finished
     }
 
-    fn compare(&mut self, recorded: &Recorded<'_>) -> RunMatch {
+    fn compare(&mut self, recorded: &RecordedEvidence<'_>) -> RunMatch {
         let present = self.present;
         let present = present.and_then(|tree| tree.digest(recorded.report, recorded.plan));
         let made = match self.plans.plan(Some(&recorded.plan.request)) {
@@ -475,8 +481,8 @@ impl Search<'_, '_> {
     }
 }
 
-fn recorded<'r>(report: &'r Report, plan: &'r Plan, bytes: &'r Digest) -> Recorded<'r> {
-    Recorded {
+fn recorded<'r>(report: &'r Report, plan: &'r Plan, bytes: &'r Digest) -> RecordedEvidence<'r> {
+    RecordedEvidence {
         bytes,
         plan,
         report,

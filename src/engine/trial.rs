@@ -12,7 +12,7 @@ use vplan_base::word::count;
 use vplan_baseline::{Baseline, Recording, record};
 use vplan_check::observed::Peer;
 use vplan_check::outcome::Status;
-use vplan_init::check::Check;
+use vplan_init::check::ProposedCheck;
 use vplan_init::{proposal, text};
 use vplan_os::clock::Clock;
 use vplan_os::own_program::run_until;
@@ -103,7 +103,7 @@ pub fn attempt(
 /// The name of the check of a step: a check over packages has a step for each.
 fn check_of(found: &Proposed, id: &str) -> Option<String> {
     let checks = || found.proposal.checks.iter();
-    let is_row = |check: &&Check| {
+    let is_row = |check: &&ProposedCheck| {
         let (before, rest) = check.name.split_once('{').unwrap_or((id, ""));
         let after = rest.split_once('}').map(|(_, after)| after);
         after.is_some_and(|after| id.starts_with(before) && id.ends_with(after))
@@ -117,7 +117,7 @@ fn check_of(found: &Proposed, id: &str) -> Option<String> {
 /// dropped, adds the reason to the map.
 fn outcome(
     record: &StepRecord,
-    check: &mut Check,
+    check: &mut ProposedCheck,
     read: &BTreeSet<RepoPath>,
     recording: &Recording,
     left_out: &mut BTreeMap<String, String>,

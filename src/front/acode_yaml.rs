@@ -35,7 +35,7 @@ mod verifier;
 
 use super::convert::account::Lost;
 use super::convert::builder::{Builder, Spec};
-use super::tree::{self, Node, Value};
+use super::tree::{self, TreeNode, TreeValue};
 use verifier::{MOST_SECONDS, Verifier};
 use vplan_base::setting::Row;
 use vplan_base::span::Place;
@@ -66,7 +66,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     let Some(root) = tree::yaml(builder.sources, builder.id, builder.sink) else {
         return;
     };
-    if matches!(root.value, Value::Null) {
+    if matches!(root.value, TreeValue::Null) {
         let why = "the file is empty, so it checks nothing";
         return builder.lose(Lost::no_effect("the configuration", root.place, why));
     }
@@ -101,7 +101,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
 }
 
 /// Accounts for the steps of a plan, whose criteria are read apart.
-fn plan(builder: &mut Builder<'_>, node: &Node) {
+fn plan(builder: &mut Builder<'_>, node: &TreeNode) {
     for step in builder.list("steps", node) {
         for (key, _) in builder.map("steps[]", step) {
             if key.name != "criteria" {
@@ -112,7 +112,7 @@ fn plan(builder: &mut Builder<'_>, node: &Node) {
     }
 }
 
-fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
+fn groups(builder: &mut Builder<'_>, node: &TreeNode, verifier: &Verifier) {
     let entries = builder.map("commands", node);
     let mut first = Vec::new();
     for (group, kind) in CHECKED {
@@ -120,7 +120,7 @@ fn groups(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
             continue;
         };
         let steps = match &node.value {
-            Value::List(nodes) => nodes.as_slice(),
+            TreeValue::List(nodes) => nodes.as_slice(),
             _ => std::slice::from_ref(node),
         };
         let made: Vec<(String, Place)> = builder.list_of(None, |builder| {
@@ -179,7 +179,7 @@ fn sequence(names: &[(String, Place)], place: Place, rest: bool) -> Sequence {
 fn command(
     builder: &mut Builder<'_>,
     (of, name): (&str, &str),
-    node: &Node,
+    node: &TreeNode,
     kind: Kind,
     otherwise_ms: u64,
     verifier: &Verifier,
@@ -188,8 +188,8 @@ fn command(
     let what = path.as_str();
     let (mut text, mut dir) = (None, None);
     match &node.value {
-        Value::Text(_) => text = builder.text(what, node).map(|t| (t, node.place)),
-        Value::Map(entries) => {
+        TreeValue::Text(_) => text = builder.text(what, node).map(|t| (t, node.place)),
+        TreeValue::Map(entries) => {
             for (key, node) in entries {
                 let what = format!("{what}.{}", key.name);
                 match (key.name.as_str(), kind) {
@@ -241,7 +241,7 @@ fn command(
     })
 }
 
-fn tools(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
+fn tools(builder: &mut Builder<'_>, node: &TreeNode, verifier: &Verifier) {
     for (key, node) in builder.map("verifier.tools", node) {
         let Some(kind) = builder.meaning("verifier.tools.", key, TOOLS) else {
             continue;

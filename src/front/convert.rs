@@ -10,10 +10,10 @@ pub(super) mod builder;
 mod contract_json;
 
 use super::print::{Comments, print};
-use super::tree::{self, Node};
+use super::tree::{self, TreeNode};
 use super::{acode_yaml, ralph_tui, runr_json};
 pub use account::{
-    Statement, BAD_COMMAND, BAD_VALUE, CODES, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE,
+    BAD_COMMAND, BAD_VALUE, CODES, DUPLICATE_STEP, EMPTY_COMMAND, Lost, SHELL_STATE, Statement,
     WRONG_TYPE, Weight,
 };
 use builder::Builder;
@@ -120,7 +120,7 @@ pub fn recognize(name: &str, text: &str) -> Option<Format> {
     }
 }
 
-type Read = fn(&Sources, SourceId, &mut Diagnostics) -> Option<Node>;
+type Read = fn(&Sources, SourceId, &mut Diagnostics) -> Option<TreeNode>;
 
 /// Converts a file. `None` when the sink holds an error: a text that cannot be read, a value of a
 /// wrong type.
@@ -160,7 +160,7 @@ pub fn convert(
         draft,
         lost,
     };
-    let most = vplan_lang::parse::Caps::default().line_bytes;
+    let most = vplan_lang::parse::ParserCaps::default().line_bytes;
     let longest = text(&conversion, sources)
         .lines()
         .map(str::len)
@@ -258,7 +258,7 @@ pub fn verify(
     let mut again = Sources::default();
     let id = again.add(Source::new("converted.vplan", text));
     let mut sink = Diagnostics::default();
-    let caps = vplan_lang::parse::Caps::of_bytes(usize::MAX);
+    let caps = vplan_lang::parse::ParserCaps::of_bytes(usize::MAX);
     let draft = super::vplan::lower(&again, id, &caps, &mut sink);
     let Some(read) = validate(&draft, &again, &mut sink) else {
         let mut sorted = sink.sorted().into_iter();

@@ -281,7 +281,10 @@ impl Made {
                 node.statement.keyword,
                 Keyword::Check | Keyword::RunAnonymous
             );
-            let inner = node.body.as_ref().map(|body| Self::count(&body.nodes, most));
+            let inner = node
+                .body
+                .as_ref()
+                .map(|body| Self::count(&body.nodes, most));
             let rows = if node.statement.keyword == Keyword::Each {
                 row_count(node)
             } else {

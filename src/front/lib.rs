@@ -27,13 +27,13 @@ use vplan_base::path::RepoPath;
 use vplan_base::source::Sources;
 use vplan_base::span::SourceId;
 use vplan_contract::draft::{Draft, Rows};
-use vplan_lang::parse::Caps;
+use vplan_lang::parse::ParserCaps;
 
 /// Lowers the file to a draft; the format follows from the file's name (`.json`, otherwise the
 /// language of its own). The draft is as complete as the text allows, also when the sink received
 /// errors.
 pub fn lower(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Draft {
-    lower_within(sources, id, Caps::default().file_bytes, sink)
+    lower_within(sources, id, ParserCaps::default().file_bytes, sink)
 }
 
 /// Lowers as [`lower`] does, with a limit on a file's size, in bytes, that an operator sets
@@ -47,7 +47,7 @@ pub fn lower_within(
     if sources[id].name().ends_with(".json") {
         verify_contract_json::lower(sources, id, sink)
     } else {
-        vplan::lower(sources, id, &Caps::of_bytes(file_bytes), sink)
+        vplan::lower(sources, id, &ParserCaps::of_bytes(file_bytes), sink)
     }
 }
 
@@ -64,7 +64,7 @@ pub fn lower_for(
     if sources[id].name().ends_with(".json") {
         return verify_contract_json::lower(sources, id, sink);
     }
-    let caps = Caps::of_bytes(usize::MAX);
+    let caps = ParserCaps::of_bytes(usize::MAX);
     let whereabouts = vplan::Whereabouts {
         dir: dir.clone(),
         folders,

@@ -15,7 +15,7 @@ use vplan_contract::draft::{
     Service, Setting, Sought, Verb, Written,
 };
 use vplan_lang::ast::Holed;
-use vplan_lang::statement::{Context, Keyword, find};
+use vplan_lang::statement::{Keyword, StatementContext, find};
 
 /// Comments for a text, each one line without its `#`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,8 +78,8 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
         let lines = draft.policy.iter().map(|line| &line.value);
         let lines = lines.filter(|line| line.words().0 == block).map(policy);
         let lines = match block {
-            "limits" => sorted(lines, Context::Limits),
-            "gate" => sorted(lines, Context::Gate),
+            "limits" => sorted(lines, StatementContext::Limits),
+            "gate" => sorted(lines, StatementContext::Gate),
             _ => lines.collect(),
         };
         out.block(block, &lines);
@@ -97,7 +97,10 @@ pub fn print(draft: &Draft, comments: &Comments) -> String {
             let (name, value) = &line.value;
             format!("property {} {}", quote(name), quote(value))
         };
-        let lines = sorted(machine.properties.iter().map(property), Context::Machine);
+        let lines = sorted(
+            machine.properties.iter().map(property),
+            StatementContext::Machine,
+        );
         out.always_block(&format!("machine {}", machine.name.value), &lines);
     }
     let judges = draft.judge_with.iter();
@@ -317,7 +320,7 @@ fn verb_lines(verb: &Verb, is_beside: bool) -> Vec<String> {
 /// Sorts settings in the order of `lang::statement`.
 fn settings(list: &[At<Setting>], is_beside: bool) -> Vec<String> {
     let lines = list.iter().map(|s| setting(&s.value, is_beside));
-    sorted(lines, Context::Check)
+    sorted(lines, StatementContext::Check)
 }
 
 /// Sorts lines in the canonical order of their block; repeated ones by their text.
@@ -335,7 +338,7 @@ fn policy(line: &Policy) -> String {
     format!("{} {rest}", line.words().1)
 }
 
-fn sorted(lines: impl Iterator<Item = String>, context: Context) -> Vec<String> {
+fn sorted(lines: impl Iterator<Item = String>, context: StatementContext) -> Vec<String> {
     let rank = |line: &str| -> Option<Keyword> {
         find(line.split(' ').next().unwrap_or_default(), context).map(|s| s.keyword)
     };

@@ -15,7 +15,7 @@
 
 use super::convert::account::Lost;
 use super::convert::builder::{Builder, Spec};
-use super::tree::{self, Node};
+use super::tree::{self, TreeNode};
 use vplan_base::setting::Row;
 use vplan_base::word::has_word;
 use vplan_contract::draft::{At, Policy, Setting};
@@ -49,7 +49,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     }
 }
 
-fn verification(builder: &mut Builder<'_>, node: &Node) {
+fn verification(builder: &mut Builder<'_>, node: &TreeNode) {
     let mut enabled = Some(false);
     let (mut timeout, mut retries) = (At::new(60_000, node.place), At::new(2, node.place));
     for (key, node) in builder.map("verification", node) {
@@ -94,7 +94,7 @@ fn verification(builder: &mut Builder<'_>, node: &Node) {
 }
 
 /// Returns the time limit of a value for which 0 is none.
-pub(super) fn limit_ms(builder: &mut Builder<'_>, what: &str, node: &Node, ms: u64) -> u64 {
+pub(super) fn limit_ms(builder: &mut Builder<'_>, what: &str, node: &TreeNode, ms: u64) -> u64 {
     if ms > 0 {
         return ms;
     }

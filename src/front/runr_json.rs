@@ -18,10 +18,10 @@
 //! equivalent. `a && b` becomes two checks, and the second needs the first. Everything else goes
 //! through `sh -c`, marked as such.
 
-use super::convert::account::{Statement, Lost};
+use super::convert::account::{Lost, Statement};
 use super::convert::builder::{Builder, Spec, unused};
 use super::picomatch::{Never, Translated, translate};
-use super::tree::{self, Key, Node};
+use super::tree::{self, TreeKey, TreeNode};
 use std::collections::BTreeSet;
 use vplan_base::setting::Row;
 use vplan_base::span::Place;
@@ -61,7 +61,7 @@ pub(super) fn lower(builder: &mut Builder<'_>) {
     builder.lose(retries.by_hand(hand));
 }
 
-fn verification(builder: &mut Builder<'_>, node: &Node) {
+fn verification(builder: &mut Builder<'_>, node: &TreeNode) {
     let entries = builder.map("verification", node);
     let cwd = entries.iter().find(|(k, _)| k.name == "cwd");
     let cwd = cwd.and_then(|(_, n)| Some((builder.directory("verification.cwd", n)?, n.place)));
@@ -108,7 +108,13 @@ fn budget(builder: &mut Builder<'_>, seconds: u64, place: Place) {
     builder.draft.defaults.push(At::new(limit, place));
 }
 
-fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Option<&str>) {
+fn commands(
+    builder: &mut Builder<'_>,
+    tier: u8,
+    key: &TreeKey,
+    node: &TreeNode,
+    cwd: Option<&str>,
+) {
     let what = format!("verification.{}", key.name);
     let texts = builder.texts(&what, node);
     builder.list_of(cwd, |builder| {
@@ -122,7 +128,7 @@ fn commands(builder: &mut Builder<'_>, tier: u8, key: &Key, node: &Node, cwd: Op
     });
 }
 
-fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
+fn risk(builder: &mut Builder<'_>, node: &TreeNode, names: &mut BTreeSet<String>) {
     const KEYS: &str = "name patterns tier";
     let before = builder.lost.len();
     let (mut name, mut tier, mut patterns) = (None, None, None);
@@ -144,7 +150,7 @@ fn risk(builder: &mut Builder<'_>, node: &Node, names: &mut BTreeSet<String>) {
         }
     }
     for key in ["name", "tier", "patterns"] {
-        if node.get(key).is_none() && matches!(node.value, tree::Value::Map(_)) {
+        if node.get(key).is_none() && matches!(node.value, tree::TreeValue::Map(_)) {
             let message = format!("a risk trigger without `{key}`");
             builder.bad_value(node.place, message, "in this trigger");
         }
@@ -254,7 +260,7 @@ fn all_but(builder: &mut Builder<'_>, name: String, text: String, place: Place) 
     define(builder, name, items, place)
 }
 
-fn scope(builder: &mut Builder<'_>, node: &Node) {
+fn scope(builder: &mut Builder<'_>, node: &TreeNode) {
     const KEYS: &str = "allowlist denylist lockfiles presets env_allowlist";
     let mut deny = Vec::new();
     let mut deny_place = None;

@@ -24,22 +24,22 @@ const MAX_NODES: usize = 100_000;
 
 /// A value and its place.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct TreeNode {
     /// The place of the whole value.
     pub place: Place,
-    pub value: Value,
+    pub value: TreeValue,
 }
 
 /// A key and its place.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct TreeKey {
     pub name: String,
     pub place: Place,
 }
 
 /// The types of values.
 #[derive(Clone, Debug, Default)]
-pub enum Value {
+pub enum TreeValue {
     /// Nothing, or `null`.
     #[default]
     Null,
@@ -50,53 +50,53 @@ pub enum Value {
     /// Any other number, or a date, as it is written.
     Other(String),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     /// A mapping, in the order of the file.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(TreeKey, TreeNode)>),
 }
 
-impl Value {
+impl TreeValue {
     /// Returns its name for people.
     pub fn name(&self) -> &'static str {
         match self {
-            Value::Null => "null",
-            Value::Bool(_) => "a boolean",
-            Value::Whole(_) => "a whole number",
-            Value::Other(_) => "another number or a date",
-            Value::Text(_) => "a string",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
+            TreeValue::Null => "null",
+            TreeValue::Bool(_) => "a boolean",
+            TreeValue::Whole(_) => "a whole number",
+            TreeValue::Other(_) => "another number or a date",
+            TreeValue::Text(_) => "a string",
+            TreeValue::List(_) => "a list",
+            TreeValue::Map(_) => "a mapping",
         }
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Returns the text of a string.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            TreeValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     /// Returns the elements of a list; none for anything else.
-    pub fn list(&self) -> &[Node] {
+    pub fn list(&self) -> &[TreeNode] {
         match &self.value {
-            Value::List(nodes) => nodes,
+            TreeValue::List(nodes) => nodes,
             _ => &[],
         }
     }
 
     /// Returns the entries of a mapping; none for anything else.
-    pub fn entries(&self) -> &[(Key, Node)] {
+    pub fn entries(&self) -> &[(TreeKey, TreeNode)] {
         match &self.value {
-            Value::Map(entries) => entries,
+            TreeValue::Map(entries) => entries,
             _ => &[],
         }
     }
 
     /// Returns the value of a key of a mapping.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&TreeNode> {
         let mut entries = self.entries().iter();
         let entry = entries.find(|(own, _)| own.name == key);
         entry.map(|(_, node)| node)
@@ -104,13 +104,17 @@ impl Node {
 }
 
 /// Reads strict JSON.
-pub fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn json(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<TreeNode> {
     let source = &sources[id];
     verify_contract_json::read(source, id, sink).map(|(value, _)| from_json(&value, id))
 }
 
 /// Reads JSON that may have comments and trailing commas (`tsconfig.json`, `turbo.json`).
-pub fn json_with_comments(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn json_with_comments(
+    sources: &Sources,
+    id: SourceId,
+    sink: &mut Diagnostics,
+) -> Option<TreeNode> {
     let at = |start: usize, end: usize| Place::new(id, Span::new(start, end));
     let text = without_comments(sources[id].text());
     if let Some(offset) = verify_contract_json::too_deep(&text) {
@@ -165,30 +169,30 @@ fn without_comments(text: &str) -> String {
 }
 
 /// Converts a value. Recursion is bounded: the reader has refused deeper texts.
-fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
+fn from_json(value: &ast::Value<'_>, id: SourceId) -> TreeNode {
     let place =
         |range: jsonc_parser::common::Range| Place::new(id, Span::new(range.start, range.end));
     let read = match value {
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::BooleanLit(b) => Value::Bool(b.value),
+        ast::Value::NullKeyword(_) => TreeValue::Null,
+        ast::Value::BooleanLit(b) => TreeValue::Bool(b.value),
         ast::Value::NumberLit(n) => {
-            let other = |_| Value::Other(n.value.to_owned());
-            n.value.parse().map_or_else(other, Value::Whole)
+            let other = |_| TreeValue::Other(n.value.to_owned());
+            n.value.parse().map_or_else(other, TreeValue::Whole)
         }
-        ast::Value::StringLit(s) => Value::Text(s.value.to_string()),
+        ast::Value::StringLit(s) => TreeValue::Text(s.value.to_string()),
         ast::Value::Array(list) => {
-            Value::List(list.elements.iter().map(|v| from_json(v, id)).collect())
+            TreeValue::List(list.elements.iter().map(|v| from_json(v, id)).collect())
         }
         ast::Value::Object(object) => {
             let entry = |property: &ast::ObjectProp<'_>| {
                 let (name, place) = (property.name.as_str(), place(property.name.range()));
                 let name = name.to_owned();
-                (Key { name, place }, from_json(&property.value, id))
+                (TreeKey { name, place }, from_json(&property.value, id))
             };
-            Value::Map(object.properties.iter().map(entry).collect())
+            TreeValue::Map(object.properties.iter().map(entry).collect())
         }
     };
-    Node {
+    TreeNode {
         place: place(value.range()),
         value: read,
     }
@@ -196,7 +200,7 @@ fn from_json(value: &ast::Value<'_>, id: SourceId) -> Node {
 
 /// Reads TOML 1.0. The parser has a limit on nesting of its own, reports a key that occurs twice,
 /// and goes on after errors.
-pub fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<TreeNode> {
     let source = &sources[id];
     let (table, errors) = DeTable::parse_recoverable(source.text());
     for error in &errors {
@@ -211,7 +215,7 @@ pub fn toml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<N
     if value.is_none() && errors.is_empty() {
         sink.push(too_large(id));
     }
-    errors.is_empty().then_some(Node {
+    errors.is_empty().then_some(TreeNode {
         place: Place::new(id, Span::new(0, 0)),
         value: value?,
     })
@@ -223,18 +227,18 @@ fn from_table(
     id: SourceId,
     depth: usize,
     left: &mut usize,
-) -> Option<Value> {
+) -> Option<TreeValue> {
     let place =
         |range: std::ops::Range<usize>| Place::new(id, within(source, range.start, range.end));
     let mut entries = Vec::with_capacity(table.len());
     for (key, value) in table {
         let (name, place) = (key.get_ref().to_string(), place(key.span()));
         let value = from_toml(value, source, id, depth.checked_sub(1)?, left)?;
-        entries.push((Key { name, place }, value));
+        entries.push((TreeKey { name, place }, value));
     }
     // The parser sorts by name; people wrote in another order.
     entries.sort_by_key(|(key, _)| key.place);
-    Some(Value::Map(entries))
+    Some(TreeValue::Map(entries))
 }
 
 fn from_toml(
@@ -243,40 +247,40 @@ fn from_toml(
     id: SourceId,
     depth: usize,
     left: &mut usize,
-) -> Option<Node> {
+) -> Option<TreeNode> {
     *left = left.checked_sub(1)?;
     let span = value.span();
     let place = Place::new(id, within(source, span.start, span.end));
-    let other = || Value::Other(source.slice(place.span).to_owned());
+    let other = || TreeValue::Other(source.slice(place.span).to_owned());
     let read = match value.get_ref() {
-        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::String(text) => TreeValue::Text(text.to_string()),
         DeValue::Integer(n) => {
-            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| other(), Value::Whole)
+            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| other(), TreeValue::Whole)
         }
         DeValue::Float(_) | DeValue::Datetime(_) => other(),
-        DeValue::Boolean(b) => Value::Bool(*b),
+        DeValue::Boolean(b) => TreeValue::Bool(*b),
         DeValue::Array(list) => {
             let mut nodes = Vec::with_capacity(list.len());
             for node in list.iter() {
                 nodes.push(from_toml(node, source, id, depth.checked_sub(1)?, left)?);
             }
-            Value::List(nodes)
+            TreeValue::List(nodes)
         }
         DeValue::Table(table) => from_table(table, source, id, depth, left)?,
     };
-    Some(Node { place, value: read })
+    Some(TreeNode { place, value: read })
 }
 
 /// Reads one document of YAML 1.2 in the core schema: no tags but those of the schema, keys are
 /// scalars.
-pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn yaml(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<TreeNode> {
     read_yaml(sources, id, sink, false)
 }
 
 /// Reads YAML as CI systems and hook managers do: merge keys (`<<`) are replaced by what they
 /// merge, a value with a tag (`!reference [a, b]`) becomes a mapping whose only key is the tag, and
 /// a document of inputs (`spec:`) may come before the configuration.
-pub fn yaml_merged(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<Node> {
+pub fn yaml_merged(sources: &Sources, id: SourceId, sink: &mut Diagnostics) -> Option<TreeNode> {
     read_yaml(sources, id, sink, true)
 }
 
@@ -285,7 +289,7 @@ fn read_yaml(
     id: SourceId,
     sink: &mut Diagnostics,
     merged: bool,
-) -> Option<Node> {
+) -> Option<TreeNode> {
     let source = &sources[id];
     let mut reader = Yaml {
         source,
@@ -303,9 +307,9 @@ fn read_yaml(
         left: MAX_NODES,
     };
     match reader.read() {
-        Ok(()) => Some(reader.root.unwrap_or(Node {
+        Ok(()) => Some(reader.root.unwrap_or(TreeNode {
             place: Place::new(id, Span::new(0, 0)),
-            ..Node::default()
+            ..TreeNode::default()
         })),
         Err(fault) => {
             sink.push(*fault);
@@ -320,9 +324,9 @@ struct Yaml<'s> {
     /// Whether merge keys and tags are read.
     merged: bool,
     offsets: Vec<usize>,
-    anchors: BTreeMap<usize, (Node, usize)>,
+    anchors: BTreeMap<usize, (TreeNode, usize)>,
     open: Vec<Open>,
-    root: Option<Node>,
+    root: Option<TreeNode>,
     left: usize,
 }
 
@@ -336,12 +340,12 @@ struct Open {
 }
 
 enum Collection {
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     Map {
-        entries: Vec<(Key, Node)>,
-        key: Option<Key>,
+        entries: Vec<(TreeKey, TreeNode)>,
+        key: Option<TreeKey>,
         seen: BTreeMap<String, Place>,
-        merges: Vec<Node>,
+        merges: Vec<TreeNode>,
     },
 }
 
@@ -375,7 +379,7 @@ impl Yaml<'_> {
                     };
                     self.spend(count)?;
                     self.value(
-                        Node {
+                        TreeNode {
                             place,
                             value: node.value,
                         },
@@ -388,7 +392,7 @@ impl Yaml<'_> {
                     let own = self.own_tag(tag.as_deref());
                     let tag = tag.as_deref().filter(|_| own.is_none());
                     let value = self.scalar(&text, style, tag, place)?;
-                    self.value(tagged(own, Node { place, value }), anchor, 1)?;
+                    self.value(tagged(own, TreeNode { place, value }), anchor, 1)?;
                 }
                 Event::SequenceStart(anchor, tag) => {
                     self.begin(anchor, tag.as_ref(), place, Collection::List(Vec::new()))?;
@@ -407,13 +411,13 @@ impl Yaml<'_> {
                         continue;
                     };
                     let value = match open.what {
-                        Collection::List(nodes) => Value::List(nodes),
+                        Collection::List(nodes) => TreeValue::List(nodes),
                         Collection::Map {
                             entries, merges, ..
-                        } => Value::Map(merge(entries, merges)),
+                        } => TreeValue::Map(merge(entries, merges)),
                     };
                     let place = Place::new(self.id, open.place.span.to(place.span));
-                    let node = tagged(open.tag, Node { place, value });
+                    let node = tagged(open.tag, TreeNode { place, value });
                     self.value(node, open.anchor, open.nodes)?;
                 }
                 Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
@@ -479,7 +483,7 @@ impl Yaml<'_> {
     }
 
     /// Puts a value where it belongs.
-    fn value(&mut self, node: Node, anchor: usize, count: usize) -> Result<(), SyntaxError> {
+    fn value(&mut self, node: TreeNode, anchor: usize, count: usize) -> Result<(), SyntaxError> {
         if anchor > 0 {
             self.anchors.insert(anchor, (node.clone(), count));
         }
@@ -500,11 +504,12 @@ impl Yaml<'_> {
                 Some(key) => entries.push((key, node)),
                 None => {
                     let name = match &node.value {
-                        Value::Text(text) => text.clone(),
-                        Value::Whole(_) | Value::Other(_) | Value::Bool(_) | Value::Null => {
-                            self.source.slice(node.place.span).to_owned()
-                        }
-                        Value::List(_) | Value::Map(_) => {
+                        TreeValue::Text(text) => text.clone(),
+                        TreeValue::Whole(_)
+                        | TreeValue::Other(_)
+                        | TreeValue::Bool(_)
+                        | TreeValue::Null => self.source.slice(node.place.span).to_owned(),
+                        TreeValue::List(_) | TreeValue::Map(_) => {
                             return Err(self.fault(
                                 node.place,
                                 "a key that is no scalar",
@@ -531,7 +536,7 @@ impl Yaml<'_> {
                                 .help("write all of it under one key"),
                         ));
                     }
-                    *key = Some(Key {
+                    *key = Some(TreeKey {
                         name,
                         place: node.place,
                     });
@@ -548,16 +553,16 @@ impl Yaml<'_> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         place: Place,
-    ) -> Result<Value, SyntaxError> {
+    ) -> Result<TreeValue, SyntaxError> {
         if let Some(tag) = tag {
             return if tag.suffix == "str" && tag.handle == "tag:yaml.org,2002:" {
-                Ok(Value::Text(text.to_owned()))
+                Ok(TreeValue::Text(text.to_owned()))
             } else {
                 Err(self.fault(place, "a tag", "it says nothing to vplan"))
             };
         }
         if style != ScalarStyle::Plain {
-            return Ok(Value::Text(text.to_owned()));
+            return Ok(TreeValue::Text(text.to_owned()));
         }
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -565,13 +570,13 @@ impl Yaml<'_> {
             text.strip_prefix(prefix)
                 .and_then(|t| i64::from_str_radix(t, radix).ok())
         };
-        let other = || Value::Other(text.to_owned());
+        let other = || TreeValue::Other(text.to_owned());
         Ok(match text {
-            "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-            "true" | "True" | "TRUE" => Value::Bool(true),
-            "false" | "False" | "FALSE" => Value::Bool(false),
+            "" | "~" | "null" | "Null" | "NULL" => TreeValue::Null,
+            "true" | "True" | "TRUE" => TreeValue::Bool(true),
+            "false" | "False" | "FALSE" => TreeValue::Bool(false),
             ".inf" | "-.inf" | "+.inf" | ".nan" => other(),
-            _ if digits(unsigned) => text.parse().map_or_else(|_| other(), Value::Whole),
+            _ if digits(unsigned) => text.parse().map_or_else(|_| other(), TreeValue::Whole),
             _ if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
                 && unsigned.contains(|c: char| c.is_ascii_digit())
                 && unsigned.parse::<f64>().is_ok() =>
@@ -579,8 +584,8 @@ impl Yaml<'_> {
                 other()
             }
             _ => match radix("0x", 16).or(radix("0o", 8)) {
-                Some(number) => Value::Whole(number),
-                None => Value::Text(text.to_owned()),
+                Some(number) => TreeValue::Whole(number),
+                None => TreeValue::Text(text.to_owned()),
             },
         })
     }
@@ -612,7 +617,7 @@ impl Yaml<'_> {
 
 /// Adds what merge keys merge: a key of the mapping itself wins, then a later merge key, and of a
 /// list the earlier mapping.
-fn merge(own: Vec<(Key, Node)>, merges: Vec<Node>) -> Vec<(Key, Node)> {
+fn merge(own: Vec<(TreeKey, TreeNode)>, merges: Vec<TreeNode>) -> Vec<(TreeKey, TreeNode)> {
     if merges.is_empty() {
         return own;
     }
@@ -620,11 +625,11 @@ fn merge(own: Vec<(Key, Node)>, merges: Vec<Node>) -> Vec<(Key, Node)> {
     let mut all = own;
     for node in merges.into_iter().rev() {
         let maps = match node.value {
-            Value::List(nodes) => nodes,
-            value => vec![Node { value, ..node }],
+            TreeValue::List(nodes) => nodes,
+            value => vec![TreeNode { value, ..node }],
         };
         for map in maps {
-            let Value::Map(entries) = map.value else {
+            let TreeValue::Map(entries) = map.value else {
                 continue;
             };
             for (key, value) in entries {
@@ -638,12 +643,12 @@ fn merge(own: Vec<(Key, Node)>, merges: Vec<Node>) -> Vec<(Key, Node)> {
 }
 
 /// Wraps a value that has a tag of the application.
-fn tagged(tag: Option<String>, node: Node) -> Node {
+fn tagged(tag: Option<String>, node: TreeNode) -> TreeNode {
     let Some(name) = tag else { return node };
     let place = node.place;
-    Node {
+    TreeNode {
         place,
-        value: Value::Map(vec![(Key { name, place }, node)]),
+        value: TreeValue::Map(vec![(TreeKey { name, place }, node)]),
     }
 }
 
@@ -677,18 +682,18 @@ mod tests {
     use super::*;
     use vplan_base::diagnostic::Code;
 
-    fn describe(node: &Node) -> String {
+    fn describe(node: &TreeNode) -> String {
         match &node.value {
-            Value::Null => "~".to_owned(),
-            Value::Bool(value) => value.to_string(),
-            Value::Whole(value) => value.to_string(),
-            Value::Other(_) => "number".to_owned(),
-            Value::Text(text) => text.clone(),
-            Value::List(nodes) => {
+            TreeValue::Null => "~".to_owned(),
+            TreeValue::Bool(value) => value.to_string(),
+            TreeValue::Whole(value) => value.to_string(),
+            TreeValue::Other(_) => "number".to_owned(),
+            TreeValue::Text(text) => text.clone(),
+            TreeValue::List(nodes) => {
                 let all: Vec<String> = nodes.iter().map(describe).collect();
                 format!("[{}]", all.join(" "))
             }
-            Value::Map(entries) => {
+            TreeValue::Map(entries) => {
                 let all: Vec<String> = entries
                     .iter()
                     .map(|(key, node)| format!("{}:{}", key.name, describe(node)))
@@ -708,7 +713,8 @@ mod tests {
             yaml(&sources, id, &mut sink)
         };
         let error = sink.iter().next().map(|d| d.code);
-        node.map(|node| describe(&node)).ok_or(error.unwrap_or(YAML))
+        node.map(|node| describe(&node))
+            .ok_or(error.unwrap_or(YAML))
     }
 
     #[test]

@@ -19,12 +19,12 @@ use vplan_contract::import::source::IMPORT_SOURCE;
 use vplan_contract::{ConditionIndex, InclusionIndex};
 use vplan_lang::ast::{Arg, Body, Node, Value};
 use vplan_lang::format::digest;
-use vplan_lang::parse::{Caps, parse};
+use vplan_lang::parse::{ParserCaps, parse};
 use vplan_lang::statement::Keyword;
 
 /// Lowers a file of the language, with caps that an operator may have raised. The draft is as
 /// complete as the text allows.
-pub fn lower(sources: &Sources, id: SourceId, caps: &Caps, sink: &mut Diagnostics) -> Draft {
+pub fn lower(sources: &Sources, id: SourceId, caps: &ParserCaps, sink: &mut Diagnostics) -> Draft {
     lower_where(sources, id, caps, &Whereabouts::default(), sink)
 }
 
@@ -54,7 +54,7 @@ impl Default for Whereabouts<'_> {
 pub(crate) fn lower_where(
     sources: &Sources,
     id: SourceId,
-    caps: &Caps,
+    caps: &ParserCaps,
     whereabouts: &Whereabouts<'_>,
     sink: &mut Diagnostics,
 ) -> Draft {

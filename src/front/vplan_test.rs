@@ -11,8 +11,8 @@ use vplan_contract::draft::{AssertionKind, At, Expect, ExpectLine};
 use vplan_contract::error::{DUPLICATE_LINE, NOT_A_TEST, TESTS_MISSING, command_verb};
 use vplan_lang::ast::{Node, Value};
 use vplan_lang::command::parse_command;
-use vplan_lang::parse::{Caps, parse};
-use vplan_lang::statement::{Context, Keyword};
+use vplan_lang::parse::{ParserCaps, parse};
+use vplan_lang::statement::{Keyword, StatementContext};
 
 /// The ending of the name of a file of tests.
 pub const SUFFIX: &str = ".test.vplan";
@@ -35,7 +35,7 @@ pub fn lower_tests(
     sink: &mut Diagnostics,
 ) -> Tests {
     let source = &sources[id];
-    let (ast, diagnostics) = parse(source, id, &Caps::of_bytes(file_bytes));
+    let (ast, diagnostics) = parse(source, id, &ParserCaps::of_bytes(file_bytes));
     let sound = !diagnostics.has_errors();
     sink.append(diagnostics);
     let mut values = Values::new(id, sink);
@@ -86,7 +86,10 @@ pub fn lower_tests(
 
 /// Lowers an `expect`. `None` for one without a title, which has been reported.
 pub(super) fn expect(values: &mut Values<'_>, node: &Node<'_>) -> Option<Expect> {
-    let body = node.body.as_ref().filter(|b| b.context == Context::Expect);
+    let body = node
+        .body
+        .as_ref()
+        .filter(|b| b.context == StatementContext::Expect);
     let title = values.strings(node).into_iter().next()?;
     let mut broken = node.broken || body.is_none_or(|b| b.broken);
     let mut lines = Vec::new();

@@ -10,7 +10,7 @@ mod npm;
 mod python;
 mod said;
 
-use super::tree::{self, Node, Value};
+use super::tree::{self, TreeNode, TreeValue};
 use said::{Declared, Package};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,7 +24,7 @@ use vplan_base::workspace::{FoundMembers, Manifest, Member, WorkspaceQuery};
 
 /// The files of a tree.
 #[derive(Clone, Copy)]
-pub struct Files<'t> {
+pub struct WorkspaceFiles<'t> {
     /// Their paths, in the order of their bytes: those that count as the repository's.
     pub paths: &'t [RepoPath],
     /// Reads one; why it cannot be read.
@@ -36,12 +36,12 @@ pub struct Workspace {
     pub manifest: RepoPath,
     pub found: FoundMembers,
     /// What its manifests say that cannot be meant. Nothing is missing for it.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<WorkspaceRemark>,
 }
 
 /// Something in a manifest that names nothing, or two things.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct WorkspaceRemark {
     pub file: RepoPath,
     /// What it is.
     pub message: String,
@@ -65,7 +65,10 @@ pub enum WorkspaceFault {
 ///
 /// # Errors
 /// A manifest that cannot be read.
-pub fn manifests(dir: &RepoPath, files: Files<'_>) -> Result<Vec<Manifest>, WorkspaceFault> {
+pub fn manifests(
+    dir: &RepoPath,
+    files: WorkspaceFiles<'_>,
+) -> Result<Vec<Manifest>, WorkspaceFault> {
     let mut found = Vec::new();
     for manifest in Manifest::ALL {
         let path = path_in(dir, manifest.name());
@@ -81,7 +84,10 @@ pub fn manifests(dir: &RepoPath, files: Files<'_>) -> Result<Vec<Manifest>, Work
 ///
 /// # Errors
 /// There is none, or more than one, or a manifest cannot be read.
-pub fn read(query: &WorkspaceQuery, files: Files<'_>) -> Result<Workspace, WorkspaceFault> {
+pub fn read(
+    query: &WorkspaceQuery,
+    files: WorkspaceFiles<'_>,
+) -> Result<Workspace, WorkspaceFault> {
     let manifest = match query.manifest {
         Some(manifest) => manifest,
         None => match manifests(&query.dir, files)?.as_slice() {
@@ -120,7 +126,7 @@ pub fn read(query: &WorkspaceQuery, files: Files<'_>) -> Result<Workspace, Works
 }
 
 /// Returns a workspace's manifest in another folder, the shallowest.
-fn elsewhere(files: Files<'_>) -> Option<RepoPath> {
+fn elsewhere(files: WorkspaceFiles<'_>) -> Option<RepoPath> {
     let names = Manifest::ALL.map(Manifest::name);
     let is_manifest = |path: &&RepoPath| names.iter().any(|name| name.as_bytes() == path.name());
     let mut paths: Vec<&RepoPath> = files.paths.iter().filter(is_manifest).collect();
@@ -141,7 +147,7 @@ const NEAR: usize = 50;
 fn declared(
     manifest: Manifest,
     dir: &RepoPath,
-    files: Files<'_>,
+    files: WorkspaceFiles<'_>,
 ) -> Result<Option<Declared>, WorkspaceFault> {
     let path = path_in(dir, manifest.name());
     let text = files.read(&path)?;
@@ -159,7 +165,7 @@ fn path_in(dir: &RepoPath, name: &str) -> RepoPath {
     dir.join(name.as_bytes()).unwrap_or_default()
 }
 
-impl Files<'_> {
+impl WorkspaceFiles<'_> {
     fn has(&self, path: &RepoPath) -> bool {
         self.paths.binary_search(path).is_ok()
     }
@@ -173,14 +179,14 @@ impl Files<'_> {
 struct Reader<'t> {
     dir: &'t RepoPath,
     manifest: Manifest,
-    files: Files<'t>,
+    files: WorkspaceFiles<'t>,
     declared: Declared,
     /// The manifest of the workspace.
     path: RepoPath,
     /// The folders that have the manifest of a package.
     candidates: BTreeSet<RepoPath>,
     excluded: Vec<Pattern>,
-    remarks: Vec<Remark>,
+    remarks: Vec<WorkspaceRemark>,
 }
 
 /// Folders that the manifest of a workspace names.
@@ -416,7 +422,7 @@ impl Reader<'_> {
     }
 
     fn remark(&mut self, message: String, help: &str) {
-        self.remarks.push(Remark {
+        self.remarks.push(WorkspaceRemark {
             file: self.path.clone(),
             message,
             help: help.to_owned(),
@@ -429,31 +435,31 @@ fn quote(text: &str) -> String {
 }
 
 /// Reads JSON; of keys that occur twice the last counts.
-fn json(path: &RepoPath, text: &str) -> Result<Node, WorkspaceFault> {
-    fn node(json: serde_json::Value) -> Node {
+fn json(path: &RepoPath, text: &str) -> Result<TreeNode, WorkspaceFault> {
+    fn node(json: serde_json::Value) -> TreeNode {
         let entry = |(name, json)| {
             let place = Place::default();
-            (tree::Key { name, place }, node(json))
+            (tree::TreeKey { name, place }, node(json))
         };
         let value = match json {
-            serde_json::Value::Null => Value::Null,
-            serde_json::Value::Bool(is) => Value::Bool(is),
-            serde_json::Value::Number(n) => Value::Other(n.to_string()),
-            serde_json::Value::String(text) => Value::Text(text),
-            serde_json::Value::Array(list) => Value::List(list.into_iter().map(node).collect()),
-            serde_json::Value::Object(map) => Value::Map(map.into_iter().map(entry).collect()),
+            serde_json::Value::Null => TreeValue::Null,
+            serde_json::Value::Bool(is) => TreeValue::Bool(is),
+            serde_json::Value::Number(n) => TreeValue::Other(n.to_string()),
+            serde_json::Value::String(text) => TreeValue::Text(text),
+            serde_json::Value::Array(list) => TreeValue::List(list.into_iter().map(node).collect()),
+            serde_json::Value::Object(map) => TreeValue::Map(map.into_iter().map(entry).collect()),
         };
         let place = Place::default();
-        Node { place, value }
+        TreeNode { place, value }
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let read = serde_json::from_str(text).map(node);
     read.map_err(|e| WorkspaceFault::Broken(path.clone(), format!("this is not JSON: {e}")))
 }
 
-type Parse = fn(&Sources, SourceId, &mut Diagnostics) -> Option<Node>;
+type Parse = fn(&Sources, SourceId, &mut Diagnostics) -> Option<TreeNode>;
 
-fn with(parse: Parse, path: &RepoPath, text: &str) -> Result<Node, WorkspaceFault> {
+fn with(parse: Parse, path: &RepoPath, text: &str) -> Result<TreeNode, WorkspaceFault> {
     let (mut sources, mut sink) = (Sources::default(), Diagnostics::default());
     let id = sources.add(Source::new("", text));
     let read = parse(&sources, id, &mut sink);

@@ -6,7 +6,7 @@ use super::{Git, words};
 use vplan_base::path::RepoPath;
 
 /// The mode and id that a commit has at a path; `None` if it has no entry there.
-pub type At = Option<(u32, Oid)>;
+pub type DiffSide = Option<(u32, Oid)>;
 
 /// The arguments of the call.
 const DIFFERENCE: &str = "diff-tree -r --raw -z --no-renames --no-abbrev --no-ext-diff --no-textconv \
@@ -24,7 +24,7 @@ impl Git {
 
 /// Parses every path that differs, with the entry in the first commit of the comparison. `None` for
 /// text that git does not write.
-pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, At)>> {
+pub fn read(difference: &[u8]) -> Option<Vec<(RepoPath, DiffSide)>> {
     let mut fields = difference
         .strip_suffix(b"\0")
         .unwrap_or(difference)

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use vplan_base::canon::{Digest, Hasher};
 use vplan_os::files;
-use vplan_os::stat_cache::{Stamp, now};
+use vplan_os::stat_cache::{StatStamp, now};
 
 /// Size limit of a converted file and of a `.gitattributes`, in bytes.
 const MOST: u64 = 256 << 20;
@@ -294,7 +294,7 @@ impl<'a> Converter<'a> {
         let since = now();
         let file = files::open_plain(&self.place(path)).ok()?;
         let stat = fstat(&file).ok()?;
-        let (stamp, size) = (Stamp::from(&stat), u64::try_from(stat.st_size).ok()?);
+        let (stamp, size) = (StatStamp::from(&stat), u64::try_from(stat.st_size).ok()?);
         // No path has a NUL, so this is the name of no other file.
         let path = [&*self.git.key(path), format!("\0{conversion:?}").as_bytes()].concat();
         let known: Option<Digest> = self.git.memory.table().digest(&path, &stamp);
@@ -303,7 +303,7 @@ impl<'a> Converter<'a> {
         }
         let again = file.try_clone().ok()?;
         let id = conversion.id(file, size, length).ok()??;
-        if Stamp::from(&fstat(&again).ok()?) == stamp {
+        if StatStamp::from(&fstat(&again).ok()?) == stamp {
             self.learned.push(Learned {
                 path,
                 stamp,
@@ -326,7 +326,8 @@ mod tests {
 
     fn convert(rules: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let rules = Rules::read(rules.as_bytes(), true);
-        Conversion::from_attributes(&Attributes::evaluate(&[(&rules, b"f")]))?.convert(bytes.to_vec())
+        Conversion::from_attributes(&Attributes::evaluate(&[(&rules, b"f")]))?
+            .convert(bytes.to_vec())
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub const TOO_LARGE: Code = Code("vplan::lock::too_large");
 /// Git, or a place for its repository, is missing.
 pub const SETUP: Code = Code("vplan::lock::setup");
 /// The folders that fetches are made in.
-const FETCHES: scratch::Kind = scratch::Kind {
+const FETCHES: scratch::ScratchKind = scratch::ScratchKind {
     prefix: "vplan-fetch-",
     remove: |path| std::fs::remove_dir_all(path),
 };

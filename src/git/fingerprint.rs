@@ -11,7 +11,7 @@ use vplan_os::files::walk;
 
 /// The fingerprint of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Print {
+pub enum GitPrint {
     /// A regular file.
     File {
         /// The digest of its content.
@@ -31,7 +31,7 @@ pub enum Print {
 }
 
 /// The fingerprints of some files, by path. Equal maps mean equal files.
-pub type Prints = BTreeMap<RepoPath, Print>;
+pub type GitPrints = BTreeMap<RepoPath, GitPrint>;
 
 /// Takes the fingerprints of all selected files: with git those that belong to the tree
 /// ([`Git::tree`]); without git all there are.
@@ -43,7 +43,7 @@ pub fn fingerprint(
     root: &std::path::Path,
     git: Option<&Git>,
     what: &Selection,
-) -> io::Result<Prints> {
+) -> io::Result<GitPrints> {
     let files = match git {
         Some(git) => git.tree().map_err(|e| io::Error::other(e.to_string()))?,
         None => walk(root, &RepoPath::root())?,
@@ -59,15 +59,15 @@ fn print(
     root: &std::path::Path,
     git: Option<&Git>,
     path: &RepoPath,
-) -> Option<Print> {
+) -> Option<GitPrint> {
     use vplan_os::files::beneath::ReadError;
     if let Some(target) = beneath.link(path) {
-        return Some(Print::Symlink(target));
+        return Some(GitPrint::Symlink(target));
     }
     let target = match beneath.inspect(path).target {
         Ok(target) => target,
         Err(ReadError::Missing) => return None,
-        Err(e) => return Some(Print::Other(e.to_string())),
+        Err(e) => return Some(GitPrint::Other(e.to_string())),
     };
     if target.kind == Kind::Dir {
         let head = repository::at(&root.join(path.to_os())).and_then(|layout| layout.head());
@@ -76,9 +76,9 @@ fn print(
             Ok(content) => {
                 let both = [head, content.map(|digest| digest.to_string())];
                 let both: Vec<String> = both.into_iter().flatten().collect();
-                Print::Submodule((!both.is_empty()).then(|| both.join(" ")))
+                GitPrint::Submodule((!both.is_empty()).then(|| both.join(" ")))
             }
-            Err(error) => Print::Other(error.to_string()),
+            Err(error) => GitPrint::Other(error.to_string()),
         });
     }
     let mut hasher = Hasher::default();
@@ -86,17 +86,17 @@ fn print(
     let copied =
         copied.and_then(|mut file| io::copy(&mut file, &mut hasher).map_err(|e| e.to_string()));
     Some(match copied {
-        Ok(size) => Print::File {
+        Ok(size) => GitPrint::File {
             digest: hasher.finish(),
             executable: target.executable,
             size,
         },
-        Err(message) => Print::Other(message),
+        Err(message) => GitPrint::Other(message),
     })
 }
 
 /// Returns the first path, in byte order, on which two sets of fingerprints differ.
-pub fn first_difference(before: &Prints, after: &Prints) -> Option<RepoPath> {
+pub fn first_difference(before: &GitPrints, after: &GitPrints) -> Option<RepoPath> {
     let differs = |path: &&RepoPath| before.get(*path) != after.get(*path);
     before
         .keys()

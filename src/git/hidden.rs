@@ -6,9 +6,9 @@
 
 use super::error::{GitError, unread};
 use super::index::IndexEntry;
-use super::snapshot::id_length;
 pub use super::skipped::HiddenBy;
 use super::skipped::HiddenFiles;
+use super::snapshot::id_length;
 use super::worktree::read_entries;
 use super::{Git, call, command, rules, split_nul};
 use std::collections::{BTreeMap, BTreeSet};

@@ -20,7 +20,7 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 
 /// The result of reading an index.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Index {
+pub enum GitIndex {
     /// Its entries, in byte order of their paths.
     Entries(Vec<IndexEntry>),
     /// A form that is not read here: a split or a sparse index, a later version, a damaged file.
@@ -45,8 +45,8 @@ pub struct IndexEntry {
 }
 
 /// Reads an index whose ids have `length` bytes.
-pub fn parse(bytes: &[u8], length: usize) -> Index {
-    read(bytes, length).map_or(Index::Unusual, Index::Entries)
+pub fn parse(bytes: &[u8], length: usize) -> GitIndex {
+    read(bytes, length).map_or(GitIndex::Unusual, GitIndex::Entries)
 }
 
 fn read(bytes: &[u8], length: usize) -> Option<Vec<IndexEntry>> {
@@ -180,7 +180,7 @@ mod tests {
         good.truncate(12 + 72);
         good.truncate(12 + 64);
         good.extend([0; 20]);
-        let Index::Entries(entries) = parse(&good, 20) else {
+        let GitIndex::Entries(entries) = parse(&good, 20) else {
             panic!("not read")
         };
         assert_eq!(
@@ -190,12 +190,12 @@ mod tests {
         for end in 0..good.len() - 1 {
             let cut = &good[..end];
             // A cut inside the checksum leaves a body that is shorter than its entries need.
-            assert_eq!(parse(cut, 20), Index::Unusual, "{end}");
+            assert_eq!(parse(cut, 20), GitIndex::Unusual, "{end}");
         }
         for (at, byte) in [(0, b'X'), (7, 5), (11, 255), (12 + 24, 0xff)] {
             let mut bad = good.clone();
             bad[at] = byte;
-            assert_eq!(parse(&bad, 20), Index::Unusual, "{at}");
+            assert_eq!(parse(&bad, 20), GitIndex::Unusual, "{at}");
         }
     }
 

@@ -18,7 +18,7 @@ use vplan_base::canon::Digest;
 use vplan_os::atomic_file::{CACHED, replace};
 use vplan_os::parallel::locked;
 use vplan_os::retry_eintr::read_dir;
-use vplan_os::stat_cache::{OPENING, Stamp, Stats, is_worth_writing};
+use vplan_os::stat_cache::{OPENING, StatCacheStats, StatStamp, is_worth_writing};
 use vplan_os::state_dir::StateDir;
 use vplan_os::state_files;
 
@@ -36,7 +36,7 @@ const LISTINGS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Learned {
     pub path: Vec<u8>,
-    pub stamp: Stamp,
+    pub stamp: StatStamp,
     pub id: Oid,
     /// The time before it was read.
     pub since: i128,
@@ -48,7 +48,7 @@ pub(super) struct Learned {
 pub(super) struct Memory {
     /// The place of the state of all repositories, and the root of this one.
     place: Option<(PathBuf, PathBuf)>,
-    table: OnceLock<RwLock<Stats>>,
+    table: OnceLock<RwLock<StatCacheStats>>,
     /// Whether new entries are stored: a read-only command writes nothing.
     keeps: AtomicBool,
     /// The number of bytes read that the stored table would have saved.
@@ -159,16 +159,16 @@ impl Memory {
         state_files::folder(StateDir::open(base, root).ok()?.folder, FOLDER).ok()
     }
 
-    fn lock(&self) -> &RwLock<Stats> {
+    fn lock(&self) -> &RwLock<StatCacheStats> {
         self.table.get_or_init(|| {
             let bytes = self
                 .find()
                 .and_then(|folder| state_files::read(folder, TABLE, MOST).ok());
-            RwLock::new(bytes.map(Stats::decode).unwrap_or_default())
+            RwLock::new(bytes.map(StatCacheStats::decode).unwrap_or_default())
         })
     }
 
-    pub(super) fn table(&self) -> RwLockReadGuard<'_, Stats> {
+    pub(super) fn table(&self) -> RwLockReadGuard<'_, StatCacheStats> {
         self.lock().read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +198,7 @@ impl Memory {
         }
     }
 
-    fn save(&self, table: &Stats, unsaved: &mut u64) {
+    fn save(&self, table: &StatCacheStats, unsaved: &mut u64) {
         if !is_worth_writing(*unsaved, table.len()) {
             return;
         }
@@ -265,7 +265,7 @@ impl Memory {
             .filter(|name| name.to_bytes().starts_with(LISTING.as_bytes()))
             .filter_map(|name| {
                 let stat = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-                Some((Stamp::from(&stat).modified(), name))
+                Some((StatStamp::from(&stat).modified(), name))
             })
             .collect();
         listings.sort();

@@ -56,13 +56,13 @@ impl Blob {
 
 /// A fixed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mended {
+pub struct ReplacedFile {
     path: RepoPath,
     before: Option<Blob>,
     after: Option<Blob>,
 }
 
-impl Mended {
+impl ReplacedFile {
     /// Returns the changes of files between two snapshots.
     pub fn between(paths: &[RepoPath], before: &Snapshot, after: &Snapshot) -> Vec<Self> {
         let mended = |path: &RepoPath| Self {
@@ -94,7 +94,7 @@ impl Git {
     ///
     /// # Errors
     /// Errors of git; a file that has changed since the snapshot.
-    pub fn keep_contents(&self, mended: &[Mended]) -> Result<(), MendError> {
+    pub fn keep_contents(&self, mended: &[ReplacedFile]) -> Result<(), MendError> {
         let new: Vec<(&RepoPath, &Blob)> = mended
             .iter()
             .filter_map(|file| Some((&file.path, file.after.as_ref()?)))
@@ -118,7 +118,7 @@ impl Git {
     /// # Errors
     /// Errors of git; a file that differs from the staged content, for example because git converts
     /// it.
-    pub fn at_mended_index(&self, file: &Path, mended: &[Mended]) -> Result<Self, MendError> {
+    pub fn at_mended_index(&self, file: &Path, mended: &[ReplacedFile]) -> Result<Self, MendError> {
         self.is_staged(mended)?;
         if let Err(error) = std::fs::copy(&self.layout.index, file)
             && error.kind() != io::ErrorKind::NotFound
@@ -131,7 +131,7 @@ impl Git {
     }
 
     /// Checks that the index has the content that the fixes started from.
-    fn is_staged(&self, mended: &[Mended]) -> Result<(), MendError> {
+    fn is_staged(&self, mended: &[ReplacedFile]) -> Result<(), MendError> {
         let staged = self.staged_blobs()?;
         match mended
             .iter()
@@ -149,9 +149,9 @@ impl Git {
     }
 
     /// Puts the fixed files into the index, all at once.
-    fn stage(&self, mended: &[Mended]) -> Result<(), GitError> {
+    fn stage(&self, mended: &[ReplacedFile]) -> Result<(), GitError> {
         let none = "0".repeat(2 * id_length(self)?);
-        let line = |file: &Mended| {
+        let line = |file: &ReplacedFile| {
             let head = match &file.after {
                 Some(blob) => format!("{:o} {}\t", blob.mode, blob.id),
                 None => format!("0 {none}\t"),
@@ -169,7 +169,7 @@ impl Git {
     ///
     /// # Errors
     /// Nothing was changed: a file has changed since, or cannot be written.
-    pub fn bring_in(&self, root: &Path, mended: &[Mended]) -> Result<(), MendError> {
+    pub fn bring_in(&self, root: &Path, mended: &[ReplacedFile]) -> Result<(), MendError> {
         if mended.is_empty() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Git {
         if let Err(error) = written {
             // Files that are already written are restored.
             let contents = self.contents(mended, |file| file.before.as_ref())?;
-            let changed: Vec<Mended> = mended
+            let changed: Vec<ReplacedFile> = mended
                 .iter()
                 .filter(|file| tree.blob(&file.path).is_ok_and(|now| now == file.after))
                 .cloned()
@@ -220,7 +220,7 @@ impl Git {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(failed(JOURNAL, error).into()),
         };
-        let mended: Vec<Mended> =
+        let mended: Vec<ReplacedFile> =
             serde_json::from_slice(&text).map_err(|_| GitError::Unreadable(JOURNAL))?;
         let tree = Tree::open(self, self.root())?;
         let contents = self.contents(&mended, |file| file.after.as_ref())?;
@@ -232,8 +232,9 @@ impl Git {
         }
         tree.write_all(&open, |file| file.after.as_ref(), &contents)?;
         let staged = self.staged_blobs()?;
-        let is_open = |file: &&Mended| staged.get(file.path.as_bytes()) == file.before.as_ref();
-        let open: Vec<Mended> = mended.iter().filter(is_open).cloned().collect();
+        let is_open =
+            |file: &&ReplacedFile| staged.get(file.path.as_bytes()) == file.before.as_ref();
+        let open: Vec<ReplacedFile> = mended.iter().filter(is_open).cloned().collect();
         self.stage(&open)?;
         remove_journal(&git_dir)?;
         Ok(true)
@@ -252,8 +253,8 @@ impl Git {
     /// Returns the contents of one side of fixed files, by id.
     fn contents<'m>(
         &self,
-        mended: &'m [Mended],
-        side: fn(&'m Mended) -> Option<&'m Blob>,
+        mended: &'m [ReplacedFile],
+        side: fn(&'m ReplacedFile) -> Option<&'m Blob>,
     ) -> Result<BTreeMap<&'m str, Vec<u8>>, GitError> {
         let blobs: Vec<&Blob> = mended.iter().filter_map(side).collect();
         let ids: Vec<Oid> = blobs.iter().map(|b| b.oid()).collect::<Result<_, _>>()?;
@@ -309,8 +310,8 @@ impl Tree {
     /// Writes one side of files, each as a whole.
     fn write_all<'m>(
         &self,
-        mended: &'m [Mended],
-        side: fn(&'m Mended) -> Option<&'m Blob>,
+        mended: &'m [ReplacedFile],
+        side: fn(&'m ReplacedFile) -> Option<&'m Blob>,
         contents: &BTreeMap<&str, Vec<u8>>,
     ) -> Result<(), GitError> {
         for file in mended {

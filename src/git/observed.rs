@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use vplan_base::path::RepoPath;
 use vplan_os::retry_eintr::FolderEntries;
-use vplan_os::stat_cache::Stamp;
+use vplan_os::stat_cache::StatStamp;
 
 /// The metadata of the index file, which changes when git replaces it.
-pub(super) type IndexStamp = Option<Stamp>;
+pub(super) type IndexStamp = Option<StatStamp>;
 
 /// The file that the work tree has for an entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) enum WorkTreeFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {
     /// Shows that it was not written since.
-    pub stamp: Stamp,
+    pub stamp: StatStamp,
     /// Its type and permissions.
     pub mode: u32,
 }
@@ -46,7 +46,7 @@ pub struct FileStatus {
 impl From<&Stat> for FileStatus {
     fn from(stat: &Stat) -> Self {
         Self {
-            stamp: Stamp::from(stat),
+            stamp: StatStamp::from(stat),
             mode: stat.st_mode,
         }
     }
@@ -66,7 +66,7 @@ pub(super) struct SearchedFolder {
     /// Without a slash at its end.
     pub path: Arc<[u8]>,
     /// The metadata that shows that it lists the same; `None` if it was written just before.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<StatStamp>,
     /// Whether the whole folder belongs to the tree: without ignored files, and without a
     /// repository.
     pub is_whole: bool,
@@ -115,18 +115,18 @@ pub(super) struct Observed {
 pub(super) struct Listings {
     packed: Vec<u8>,
     /// By path, each with the range of its listing.
-    folders: Vec<(Arc<[u8]>, Stamp, Range<usize>)>,
+    folders: Vec<(Arc<[u8]>, StatStamp, Range<usize>)>,
 }
 
 impl Listings {
-    pub(super) fn add(&mut self, path: &Arc<[u8]>, stamp: Stamp, listed: &FolderEntries) {
+    pub(super) fn add(&mut self, path: &Arc<[u8]>, stamp: StatStamp, listed: &FolderEntries) {
         if let Some(range) = listed.pack(&mut self.packed) {
             self.folders.push((Arc::clone(path), stamp, range));
         }
     }
 
     /// Returns each folder's path, its metadata, and its packed listing.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], (Stamp, &[u8]))> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], (StatStamp, &[u8]))> {
         self.folders.iter().filter_map(|(path, stamp, range)| {
             let packed = self.packed.get(range.clone())?;
             Some((&**path, (*stamp, packed)))

@@ -1,6 +1,6 @@
 //! States the law of parsing git's output and files, for tests and fuzzing.
 
-use super::index::{Index, parse};
+use super::index::{GitIndex, parse};
 use super::listing::Listing;
 use super::split_nul;
 use super::worktree::listed_entry;
@@ -34,7 +34,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), &'static str> {
         }
     }
     for length in [20, 32] {
-        let Index::Entries(entries) = parse(bytes, length) else {
+        let GitIndex::Entries(entries) = parse(bytes, length) else {
             continue;
         };
         if entries.len() > bytes.len() / 40 {
@@ -48,7 +48,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), &'static str> {
         }
         // All but the last byte is another form, or damaged.
         let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
-        if let Index::Entries(fewer) = parse(cut, length)
+        if let GitIndex::Entries(fewer) = parse(cut, length)
             && fewer.len() != entries.len()
         {
             return Err("other entries without the last byte");

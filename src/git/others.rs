@@ -18,7 +18,7 @@ use vplan_base::word::visible;
 use vplan_os::files;
 use vplan_os::parallel::{self, SharedWork};
 use vplan_os::retry_eintr::{FolderEntries, open};
-use vplan_os::stat_cache::{Stamp, now};
+use vplan_os::stat_cache::{StatStamp, now};
 
 const GIT: &[u8] = b".git";
 /// After that many folders, threads for the others save more time than they cost.
@@ -145,7 +145,7 @@ fn are_few(found: &Others) -> Result<(), GitError> {
 
 /// Returns the metadata of a folder if its file system changes a folder's times whenever its
 /// listing changes. For other file systems that is unknown; FAT does not do it for its root.
-fn volume(folder: &OwnedFd) -> Option<Stamp> {
+fn volume(folder: &OwnedFd) -> Option<StatStamp> {
     // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs (statfs(2)).
     const KNOWN: [u32; 8] = [
         0xef53,
@@ -164,7 +164,7 @@ fn volume(folder: &OwnedFd) -> Option<Stamp> {
     )]
     let is_known = |found: StatFs| KNOWN.contains(&(found.f_type as u32));
     let is_known = cfg!(target_os = "linux") && fstatfs(folder).is_ok_and(is_known);
-    (is_known.then(|| fstat(folder).ok()).flatten()).map(|stat| Stamp::from(&stat))
+    (is_known.then(|| fstat(folder).ok()).flatten()).map(|stat| StatStamp::from(&stat))
 }
 
 /// The work tree that is searched.
@@ -174,9 +174,9 @@ struct Place<'e> {
     since: i128,
     top: OwnedFd,
     /// The root's metadata, if the times of folders show whether their listings are unchanged.
-    volume: Option<Stamp>,
+    volume: Option<StatStamp>,
     /// The listings of an earlier search.
-    before: BTreeMap<&'e [u8], (Stamp, &'e [u8])>,
+    before: BTreeMap<&'e [u8], (StatStamp, &'e [u8])>,
 }
 
 /// A search of some of the folders.
@@ -219,7 +219,7 @@ impl<'e> Search<'e> {
 
     /// Lists a folder. If an earlier search has listed it, it is read again only if its metadata
     /// differs. Returns its metadata if that lets a later search detect changes.
-    fn list(&mut self, path: &[u8]) -> Result<Option<Stamp>, Errno> {
+    fn list(&mut self, path: &[u8]) -> Result<Option<StatStamp>, Errno> {
         let Place {
             since,
             top,
@@ -230,16 +230,16 @@ impl<'e> Search<'e> {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let name = if path.is_empty() { b"." } else { path };
         if let Some((stamp, packed)) = before.get(path)
-            && Stamp::from(&statat(top, name, AtFlags::SYMLINK_NOFOLLOW)?) == *stamp
+            && StatStamp::from(&statat(top, name, AtFlags::SYMLINK_NOFOLLOW)?) == *stamp
         {
             self.listed.unpack(packed);
             return Ok(Some(*stamp));
         }
         let folder = open(top, name, DIRECTORY)?;
-        let stamp = Stamp::from(&fstat(&folder)?);
+        let stamp = StatStamp::from(&fstat(&folder)?);
         self.listed.read(&folder)?;
         self.listed.tell_kinds(&folder);
-        let tells = |volume: &Stamp| stamp.is_beside(volume) && stamp.is_settled(*since);
+        let tells = |volume: &StatStamp| stamp.is_beside(volume) && stamp.is_settled(*since);
         Ok(volume.as_ref().is_some_and(tells).then_some(stamp))
     }
 
@@ -354,7 +354,7 @@ mod tests {
         let open = |path| open(CWD, path, DIRECTORY).unwrap();
         assert_eq!(volume(&open("/proc")), None);
         let (root, own) = (open("/proc"), tempfile::tempdir().unwrap());
-        let stamp = |folder: &OwnedFd| Stamp::from(&fstat(folder).unwrap());
+        let stamp = |folder: &OwnedFd| StatStamp::from(&fstat(folder).unwrap());
         assert!(!stamp(&root).is_beside(&stamp(&open(own.path().to_str().unwrap()))));
     }
 }

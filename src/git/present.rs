@@ -4,8 +4,8 @@
 use super::error::{GitError, failed};
 use super::index::SUBMODULE;
 use super::observed::Observed;
-use super::snapshot::id_length;
 use super::skipped::HiddenBy;
+use super::snapshot::id_length;
 use super::worktree::{self, MAX_DEPTH, exact};
 use super::{Git, is_record, others, repository};
 use vplan_base::path::RepoPath;

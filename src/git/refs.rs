@@ -20,7 +20,7 @@ const MAX_CONFIG: u64 = 1 << 20;
 
 /// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum RefTarget {
     Id(Oid),
     /// Another reference, by its full name.
     Symbolic(String),
@@ -28,7 +28,7 @@ pub enum Target {
 
 /// A remote of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remote {
+pub struct GitRemote {
     pub name: String,
     /// Its first `url` line.
     pub url: String,
@@ -36,7 +36,7 @@ pub struct Remote {
     pub fetch: Vec<String>,
 }
 
-impl Remote {
+impl GitRemote {
     /// Whether `git fetch REMOTE BRANCH` updates `refs/remotes/REMOTE/BRANCH`.
     pub fn follows(&self, branch: &str) -> bool {
         let spec =
@@ -51,7 +51,7 @@ impl Remote {
 #[derive(Debug)]
 struct Listed {
     name: String,
-    target: Target,
+    target: RefTarget,
     is_head: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct Refs<'g> {
 
 /// The result of reading a reference's file.
 enum RefContent {
-    Names(Target),
+    Names(RefTarget),
     Absent,
     /// A form that git must parse.
     Unsupported,
@@ -86,7 +86,7 @@ impl<'g> Refs<'g> {
     ///
     /// # Errors
     /// Errors of git, if it is called.
-    pub fn get(&self, name: &str) -> Result<Option<Target>, GitError> {
+    pub fn get(&self, name: &str) -> Result<Option<RefTarget>, GitError> {
         if !is_plain(name) {
             return Ok(None);
         }
@@ -109,8 +109,8 @@ impl<'g> Refs<'g> {
         let mut name = name.to_owned();
         for _ in 0..5 {
             match self.get(&name)? {
-                Some(Target::Id(id)) => return Ok(Some(id)),
-                Some(Target::Symbolic(next)) => name = next,
+                Some(RefTarget::Id(id)) => return Ok(Some(id)),
+                Some(RefTarget::Symbolic(next)) => name = next,
                 None => return Ok(None),
             }
         }
@@ -129,7 +129,7 @@ impl<'g> Refs<'g> {
         let bytes = files::read_plain(&self.git.layout().git_dir.join("HEAD"), MAX_LOOSE)
             .unwrap_or_default();
         Ok(match read_target(&bytes) {
-            Some(Target::Symbolic(name)) => Some(name),
+            Some(RefTarget::Symbolic(name)) => Some(name),
             _ => None,
         })
     }
@@ -144,7 +144,7 @@ impl<'g> Refs<'g> {
         let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
         let is_at_commit = |dir: &Path| {
             let head = files::read_plain(&dir.join("HEAD"), MAX_LOOSE).unwrap_or_default();
-            matches!(read_target(&head), Some(Target::Id(_)))
+            matches!(read_target(&head), Some(RefTarget::Id(_)))
         };
         let others = layout.common_dir.join("worktrees").read_dir();
         let others = others.into_iter().flatten().flatten();
@@ -164,7 +164,7 @@ impl<'g> Refs<'g> {
     ///
     /// # Errors
     /// Errors of git, if it is called.
-    pub fn remotes(&self) -> Result<Vec<Remote>, GitError> {
+    pub fn remotes(&self) -> Result<Vec<GitRemote>, GitError> {
         let bytes =
             match files::read_plain(&self.git.layout().common_dir.join("config"), MAX_CONFIG) {
                 Ok(bytes) => Some(bytes),
@@ -214,7 +214,7 @@ impl<'g> Refs<'g> {
             return RefContent::Unsupported;
         };
         match find_packed(bytes, name.as_bytes()) {
-            Some(Some(id)) => RefContent::Names(Target::Id(id)),
+            Some(Some(id)) => RefContent::Names(RefTarget::Id(id)),
             Some(None) => RefContent::Unsupported,
             None => RefContent::Absent,
         }
@@ -238,8 +238,8 @@ fn read_listed(line: &str) -> Option<Listed> {
     let mut fields = line.get(1..)?.split(' ');
     let (id, name) = (fields.next()?, fields.next()?);
     let target = match fields.next().unwrap_or_default() {
-        "" => Target::Id(Oid::parse(id.as_bytes())?),
-        other => Target::Symbolic(other.to_owned()),
+        "" => RefTarget::Id(Oid::parse(id.as_bytes())?),
+        other => RefTarget::Symbolic(other.to_owned()),
     };
     Some(Listed {
         name: name.to_owned(),
@@ -262,13 +262,13 @@ fn is_absent(error: &io::Error, path: &Path) -> bool {
         || path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-fn read_target(bytes: &[u8]) -> Option<Target> {
+fn read_target(bytes: &[u8]) -> Option<RefTarget> {
     let line = bytes.trim_ascii_end();
     match line.strip_prefix(b"ref: ") {
         Some(name) => std::str::from_utf8(name.trim_ascii_start())
             .ok()
-            .map(|n| Target::Symbolic(n.to_owned())),
-        None => Oid::parse(line).map(Target::Id),
+            .map(|n| RefTarget::Symbolic(n.to_owned())),
+        None => Oid::parse(line).map(RefTarget::Id),
     }
 }
 
@@ -322,7 +322,7 @@ fn remote_of(head: &str) -> Option<Option<String>> {
     (end.starts_with(']') && !name.contains('\\')).then(|| Some(name.to_owned()))
 }
 
-fn gather(found: Vec<(String, String, String)>) -> Vec<Remote> {
+fn gather(found: Vec<(String, String, String)>) -> Vec<GitRemote> {
     let of = |name: &str, wanted: &str| {
         let own = found
             .iter()
@@ -331,7 +331,7 @@ fn gather(found: Vec<(String, String, String)>) -> Vec<Remote> {
     };
     let with_url = found.iter().filter(|(_, key, _)| key == "url");
     let names: BTreeSet<&String> = with_url.map(|(name, ..)| name).collect();
-    let remote = |name: &String| Remote {
+    let remote = |name: &String| GitRemote {
         name: name.clone(),
         url: of(name, "url").into_iter().next().unwrap_or_default(),
         fetch: of(name, "fetch"),
@@ -378,7 +378,7 @@ mod tests {
         ] {
             assert_eq!(names(text), want, "{text}");
         }
-        let remote = |fetch: &str| Remote {
+        let remote = |fetch: &str| GitRemote {
             url: "x".to_owned(),
             name: "origin".into(),
             fetch: vec![fetch.into()],

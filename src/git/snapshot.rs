@@ -23,7 +23,7 @@ use std::sync::Arc;
 use vplan_base::canon::{Digest, Hasher};
 use vplan_base::path::RepoPath;
 use vplan_os::files;
-use vplan_os::stat_cache::{Stamp, now};
+use vplan_os::stat_cache::{StatStamp, now};
 
 /// Limit of untracked content that is read, in bytes; above it, the content of the tree is unknown.
 /// Tracked files are always read.
@@ -87,7 +87,7 @@ impl Snapshot {
 
     /// Whether a file that has this metadata later has the content that it had in the snapshot with
     /// it: any write since then gives it other times.
-    pub fn tells(&self, stamp: &Stamp) -> bool {
+    pub fn tells(&self, stamp: &StatStamp) -> bool {
         stamp.is_settled(self.since)
     }
 
@@ -157,7 +157,7 @@ impl Snapshot {
 
     /// Returns the folders of the tree, in byte order, each with its metadata if all files in it are
     /// part of the tree, and it was at rest.
-    pub fn whole_folders(&self) -> impl Iterator<Item = (RepoPath, Option<Stamp>)> {
+    pub fn whole_folders(&self) -> impl Iterator<Item = (RepoPath, Option<StatStamp>)> {
         let folder = |folder: &SearchedFolder| {
             let stamp = folder.stamp.filter(|_| folder.is_whole);
             Some((folder.path()?, stamp))
@@ -181,7 +181,7 @@ impl Snapshot {
     }
 
     /// Whether a folder that has this metadata now lists the same files of the tree as before.
-    pub fn lists_the_same(&self, folder: &RepoPath, now: &Stamp) -> bool {
+    pub fn lists_the_same(&self, folder: &RepoPath, now: &StatStamp) -> bool {
         let at: &[u8] = if folder.is_root() {
             b""
         } else {

@@ -3,8 +3,8 @@
 use super::error::{GitError, failed};
 use super::index::{IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::Listing;
-use super::snapshot::id_length;
 use super::skipped::{HiddenBy, HiddenFiles};
+use super::snapshot::id_length;
 use super::worktree::{Comparison, LARGE, add_untracked, exact, look_at_all};
 use super::{Git, Lookup, is_record};
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,7 +7,7 @@
 
 use super::convert::Converter;
 use super::error::{GitError, failed};
-use super::index::{self, Index, IndexEntry, SUBMODULE, SYMLINK};
+use super::index::{self, GitIndex, IndexEntry, SUBMODULE, SYMLINK};
 use super::listing::{Listed, Listing};
 use super::memory::Learned;
 use super::object::{Oid, blob_id};
@@ -26,7 +26,7 @@ use vplan_base::change::{ChangedFile, Status};
 use vplan_base::path::RepoPath;
 use vplan_base::word::visible;
 use vplan_os::retry_eintr::{open, openat2};
-use vplan_os::stat_cache::{Stamp as FileStamp, Stats, now};
+use vplan_os::stat_cache::{StatCacheStats, StatStamp as FileStamp, now};
 use vplan_os::{files, parallel};
 
 /// Submodules inside submodules are followed this deep.
@@ -211,7 +211,7 @@ struct Eyes<'a> {
     length: usize,
     /// Size limit of a file that is read, in bytes.
     large: u64,
-    table: &'a Stats,
+    table: &'a StatCacheStats,
     /// The last file's position in the table.
     near: usize,
     learned: Vec<Learned>,
@@ -328,8 +328,8 @@ pub(super) fn read_entries(git: &Git, length: usize) -> Result<Arc<Vec<IndexEntr
 fn list_entries(git: &Git, length: usize) -> Result<(Vec<IndexEntry>, bool), GitError> {
     match files::read_plain(&git.layout.index, MAX_INDEX) {
         Ok(bytes) => match index::parse(&bytes, length) {
-            Index::Entries(entries) => return Ok((entries, true)),
-            Index::Unusual => {}
+            GitIndex::Entries(entries) => return Ok((entries, true)),
+            GitIndex::Unusual => {}
         },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), false)),
         // Git may be able to read an index that vplan does not open, such as a symlink.
@@ -805,7 +805,10 @@ mod tests {
         for has_descriptors in [true, false] {
             let mut parents = Parents::new(root.path());
             parents.top = parents.top.filter(|_| has_descriptors);
-            let (git, table) = (Git::at(layout.clone(), &|_| None), Stats::default());
+            let (git, table) = (
+                Git::at(layout.clone(), &|_| None),
+                StatCacheStats::default(),
+            );
             let mut eyes = Eyes {
                 parents,
                 git: &git,

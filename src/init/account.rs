@@ -28,7 +28,7 @@ pub struct Account {
 
 impl Account {
     /// Puts all in order, once the checks are known.
-    pub(super) fn close(&mut self, checks: &[Check]) {
+    pub(super) fn close(&mut self, checks: &[ProposedCheck]) {
         self.files.sort();
         self.not_read.sort();
         self.not_read.dedup();
@@ -80,7 +80,7 @@ impl Account {
     }
 
     /// The account for people, after its first line; with `all` nothing is cut.
-    pub fn text(&self, checks: &[Check], all: bool) -> String {
+    pub fn text(&self, checks: &[ProposedCheck], all: bool) -> String {
         let most = if all { usize::MAX } else { SHOWN };
         let mut out = self.tests_line(checks);
         let rows = |list: &[Uncovered]| -> Vec<[String; 3]> {
@@ -109,7 +109,7 @@ impl Account {
         lines.collect()
     }
 
-    fn tests_line(&self, checks: &[Check]) -> String {
+    fn tests_line(&self, checks: &[ProposedCheck]) -> String {
         let tests = checks.iter().filter(|check| check.verb == Kind::Test);
         let names: Vec<&str> = tests.map(|check| &*check.name).collect();
         let missing: Vec<String> = self.tests().map(|left| shorten(&left.text)).collect();

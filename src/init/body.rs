@@ -4,7 +4,7 @@
 use crate::prelude::*;
 use crate::shell::compares_tree;
 use vplan_check::tool::Form;
-use vplan_check::tool::matched::{Reading, read};
+use vplan_check::tool::matched::{CommandReading, read};
 
 /// Words in front of a command, and what a script tells the CI system with.
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";
@@ -25,17 +25,17 @@ pub(crate) fn verb(text: &str) -> (Result<Kind, Option<&'static str>>, bool) {
         words.retain(|word| !listed(KEYWORDS, word));
         read(&words)
     });
-    let read: Vec<Reading> = read.collect();
+    let read: Vec<CommandReading> = read.collect();
     let compares = has("git diff") || has("git status");
-    let is_checking = |one: &Reading| matches!(one.form, Form::AsWritten(_));
-    let writes = |one: &Reading| one.class == Class::Tool && !is_checking(one);
+    let is_checking = |one: &CommandReading| matches!(one.form, Form::AsWritten(_));
+    let writes = |one: &CommandReading| one.class == ToolClass::Tool && !is_checking(one);
     let writes = read.iter().any(writes);
-    let is_tool = |one: &&Reading| matches!(one.class, Class::Tool | Class::Task);
+    let is_tool = |one: &&CommandReading| matches!(one.class, ToolClass::Tool | ToolClass::Task);
     let verbs = read.iter().filter(is_tool);
     let verbs: Vec<Kind> = verbs.filter_map(|one| one.verb).collect();
     let kinds = [Kind::Test, Kind::Lint, Kind::Compile, Kind::Run];
-    let reason = |one: &Reading| match one.class {
-        Class::Never(why) | Class::Service(why) | Class::Setup(why) => Some(why),
+    let reason = |one: &CommandReading| match one.class {
+        ToolClass::Never(why) | ToolClass::Service(why) | ToolClass::Setup(why) => Some(why),
         _ => None,
     };
     let verb = match kinds.into_iter().find(|verb| verbs.contains(verb)) {

@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 /// The changes for which a check runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Condition {
+pub enum ProposedCondition {
     /// A named set: a language, `code` or `all`.
     Set(&'static str),
     /// The globs of the source itself.
@@ -15,7 +15,7 @@ pub enum Condition {
 
 /// What makes two commands the same work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
+pub struct CheckKey {
     pub verb: Kind,
     /// The tool and its subcommand, or the runner and the task.
     pub tool: String,
@@ -28,7 +28,7 @@ pub struct Key {
     pub features: BTreeSet<String>,
 }
 
-impl Default for Condition {
+impl Default for ProposedCondition {
     fn default() -> Self {
         Self::Set("code")
     }
@@ -36,7 +36,7 @@ impl Default for Condition {
 
 /// What becomes of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Class {
+pub enum CommandClass {
     Check,
     /// Replaced by these commands, which it starts.
     Instead(Vec<SourceCommand>),
@@ -51,8 +51,8 @@ pub enum Class {
 
 /// A command and what it verifies; a check of the proposal, if its class is one.
 #[derive(Clone, Debug, Default)]
-pub struct Check {
-    pub class: Class,
+pub struct ProposedCheck {
+    pub class: CommandClass,
     /// The command, with the words and the folder to propose.
     pub found: SourceCommand,
     /// The stem of its name, then its name.
@@ -60,7 +60,7 @@ pub struct Check {
     pub verb: Kind,
     /// The name of a language, `code`, `all`, or nothing.
     pub paths: &'static str,
-    pub condition: Condition,
+    pub condition: ProposedCondition,
     /// The indices of checks that run before it.
     pub needs: Vec<usize>,
     /// Whether it must leave the tree as it is.
@@ -69,7 +69,7 @@ pub struct Check {
     pub notes: Vec<String>,
     /// Whether its output may show no number of tests.
     pub is_uncounted: bool,
-    pub key: Key,
+    pub key: CheckKey,
     /// The tools that it starts in the end, as far as that is known.
     pub tools: BTreeSet<String>,
     /// The identities of the commands of the recipe that it starts, if that was read.
@@ -85,10 +85,10 @@ pub struct Check {
     pub tier: u8,
 }
 
-impl Check {
+impl ProposedCheck {
     pub(crate) fn out(self, why: &str) -> Self {
         Self {
-            class: Class::Out(why.to_owned()),
+            class: CommandClass::Out(why.to_owned()),
             ..self
         }
     }

@@ -2,13 +2,13 @@
 
 use crate::github::is_foreign;
 use crate::prelude::*;
-use crate::shell::Value as Variable;
+use crate::shell::ShellValue as Variable;
 
 /// Words in the names of orbs' commands that verify nothing.
 const PREPARES: [&str; 2] = ["install", "setup"];
 
 /// Reads the configurations.
-pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
+pub fn read(tree: &RepositoryTree, files: &[RepoPath]) -> SourceReading {
     let mut sink = Sink::default();
     for file in files {
         if let Some(doc) = sink.out.noted(file, tree.read(file)) {
@@ -41,7 +41,7 @@ fn job(
     doc: &DataFile,
     sink: &mut Sink,
     (name, own): (&str, &str),
-    with: Option<&Node>,
+    with: Option<&TreeNode>,
 ) -> Result<(), &'static str> {
     if with.scalar_at("type") == "approval" {
         return Err("a person starts it");
@@ -80,7 +80,7 @@ struct Job<'d> {
 }
 
 impl Job<'_> {
-    fn steps(&mut self, node: &Node) {
+    fn steps(&mut self, node: &TreeNode) {
         for step in node.list_at("steps") {
             if let Err(part) = self.step(step) {
                 let place = self.doc.place(step.place);
@@ -91,7 +91,7 @@ impl Job<'_> {
     }
 
     /// The error is the part that is not read.
-    fn step(&mut self, step: &Node) -> Result<(), String> {
+    fn step(&mut self, step: &TreeNode) -> Result<(), String> {
         let (name, with) = entry(step);
         let commands = self.doc.root.get("commands");
         let command = commands.and_then(|commands| commands.get(&name));
@@ -113,7 +113,7 @@ impl Job<'_> {
     }
 
     /// Reads a script.
-    fn run(&mut self, run: &Node) {
+    fn run(&mut self, run: &TreeNode) {
         if run.scalar_at("when") == "on_fail" {
             return;
         }
@@ -140,7 +140,7 @@ impl Job<'_> {
 }
 
 /// The name of a job or step, and what it is given.
-fn entry(node: &Node) -> (String, Option<&Node>) {
+fn entry(node: &TreeNode) -> (String, Option<&TreeNode>) {
     match node.entries().first() {
         Some((key, with)) => (key.name.clone(), Some(with)),
         None => (scalar(node), None),
@@ -148,7 +148,7 @@ fn entry(node: &Node) -> (String, Option<&Node>) {
 }
 
 /// Adds the variables of `environment`.
-fn add_env(script: &mut Script, node: &Node) {
+fn add_env(script: &mut Script, node: &TreeNode) {
     for (key, node) in node.entries_at("environment") {
         let value = scalar(node);
         let variable = match value.contains(['$', '<']) {

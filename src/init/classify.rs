@@ -3,16 +3,16 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::tree::Keys as _;
-use crate::check::Class;
+use crate::check::CommandClass;
 use crate::prelude::*;
 use crate::tasks::{self, Tasks};
 use crate::{body, fold, hooks, kinds};
-use vplan_check::tool::matched::{Reading, read};
-use vplan_check::tool::table::{Class as Row, kept};
+use vplan_check::tool::matched::{CommandReading, read};
+use vplan_check::tool::table::{ToolClass as Row, kept};
 use vplan_check::tool::{Form, is_installed, layers, name, started};
 
 /// Classifies a command.
-pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
+pub fn classify(found: &SourceCommand, tree: &RepositoryTree) -> ProposedCheck {
     // What is not read has no words.
     if let (Some(why), true) = (&found.unknown, found.words.is_empty()) {
         return blank(found).out(why);
@@ -20,7 +20,7 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
     let one = classified(found, tree).or_else(|| script(found, tree));
     let one = one.or_else(|| unknown(found));
     let mut one = one.unwrap_or_else(|| blank(found).out("not a known tool"));
-    if !matches!(one.class, Class::Check | Class::Instead(_)) {
+    if !matches!(one.class, CommandClass::Check | CommandClass::Instead(_)) {
         return one;
     }
     let why = match (&found.unknown, &found.ending) {
@@ -28,12 +28,12 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
         (Some(unknown), _) if !remains(unknown, found, &one) => None,
         (Some(unknown), _) if unknown.contains(' ') => Some(unknown.clone()),
         (Some(unknown), _) => Some(format!("`{unknown}` is known only to CI")),
-        (None, Ending::Ignored(how)) => Some(format!("cannot fail ({how})")),
-        (None, Ending::Background) => Some("runs in the background".to_owned()),
+        (None, CommandEnding::Ignored(how)) => Some(format!("cannot fail ({how})")),
+        (None, CommandEnding::Background) => Some("runs in the background".to_owned()),
         _ => missing_lock(&found.words, tree).map(|lock| format!("git tracks no `{lock}`")),
     };
     if let Some(why) = why {
-        one.class = Class::Out(why);
+        one.class = CommandClass::Out(why);
     }
     // `cd out && cmake ..`: what is made outside of the sources has a folder of its own.
     let words = &one.found.words;
@@ -51,13 +51,13 @@ pub fn classify(found: &SourceCommand, tree: &Tree) -> Check {
 }
 
 /// Whether the words to propose still have what is not known; where the words do not show it, they do.
-fn remains(unknown: &str, found: &SourceCommand, one: &Check) -> bool {
+fn remains(unknown: &str, found: &SourceCommand, one: &ProposedCheck) -> bool {
     let has = |words: &[String]| words.iter().any(|word| word.contains(unknown));
     !has(&found.words) || has(&one.found.words)
 }
 
 /// The lock file on which a command insists, where git tracks none.
-fn missing_lock(words: &[String], tree: &Tree) -> Option<&'static str> {
+fn missing_lock(words: &[String], tree: &RepositoryTree) -> Option<&'static str> {
     let insists = words.iter().any(|w| w == "--locked" || w == "--frozen");
     let mut kept = words.iter().filter(|_| insists).flat_map(|word| kept(word));
     let lock = kept.find(|file| file.ends_with(".lock"))?;
@@ -66,7 +66,7 @@ fn missing_lock(words: &[String], tree: &Tree) -> Option<&'static str> {
 }
 
 /// Reads a command by the table of tools, and by the configuration of its tool.
-fn read_with(words: &[String], dir: &RepoPath, tree: &Tree) -> Option<Reading> {
+fn read_with(words: &[String], dir: &RepoPath, tree: &RepositoryTree) -> Option<CommandReading> {
     let mut reading = read(words)?;
     if let Some((key, form)) = reading.steered.take() {
         let mut folders = dir.ancestors().into_iter().chain([RepoPath::root()]);
@@ -82,11 +82,11 @@ fn read_with(words: &[String], dir: &RepoPath, tree: &Tree) -> Option<Reading> {
     Some(reading)
 }
 
-fn blank(found: &SourceCommand) -> Check {
-    Check {
+fn blank(found: &SourceCommand) -> ProposedCheck {
+    ProposedCheck {
         found: found.clone(),
-        is_service: found.ending == Ending::Background,
-        ..Check::default()
+        is_service: found.ending == CommandEnding::Background,
+        ..ProposedCheck::default()
     }
 }
 
@@ -114,7 +114,7 @@ fn deciding(words: &[String]) -> (Vec<String>, Option<&str>) {
 const REPORTER: [&str; 3] = ["nx-cloud", "record", "--"];
 
 /// By the table of tools.
-fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
+fn classified(found: &SourceCommand, tree: &RepositoryTree) -> Option<ProposedCheck> {
     if let Some(at) = found.words.windows(3).position(|words| words == REPORTER) {
         let mut found = found.clone();
         found.words.drain(at..at + REPORTER.len());
@@ -147,7 +147,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         one.notes.push(format!("`{unknown}` is known only to CI"));
         return Some(one);
     }
-    let mut one = Check {
+    let mut one = ProposedCheck {
         verb: reading.verb.unwrap_or(Kind::Run),
         paths: reading.paths,
         name: reading.name.clone(),
@@ -163,7 +163,7 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         for one in &mut hooks {
             one.origin = found.origin.min(one.origin);
         }
-        one.class = Class::Instead(hooks);
+        one.class = CommandClass::Instead(hooks);
         return Some(one);
     }
     Some(match reading.class {
@@ -175,8 +175,8 @@ fn classified(found: &SourceCommand, tree: &Tree) -> Option<Check> {
             None => one,
         },
         Row::Never(reason) | Row::Service(reason) => one.out(reason),
-        Row::Setup(how) => Check {
-            class: Class::Setup(how),
+        Row::Setup(how) => ProposedCheck {
+            class: CommandClass::Setup(how),
             ..one
         },
         Row::Tool => tool(one, found, &reading, shell),
@@ -194,9 +194,14 @@ fn starts_file(words: &[String], program: &str) -> bool {
 /// Why a command that only its output tells of is not proposed.
 const SILENT: &str = "cannot fail (it exits with 0 whatever it finds)";
 
-fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<&str>) -> Check {
-    let is_compared = found.ending == Ending::TreeCompared;
-    one.class = Class::Check;
+fn tool(
+    mut one: ProposedCheck,
+    found: &SourceCommand,
+    reading: &CommandReading,
+    shell: Option<&str>,
+) -> ProposedCheck {
+    let is_compared = found.ending == CommandEnding::TreeCompared;
+    one.class = CommandClass::Check;
     match (&reading.form, shell) {
         (Form::AsWritten(_), Some(before)) if reading.silent && !before.is_empty() => {
             return one.out(SILENT);
@@ -232,7 +237,7 @@ fn tool(mut one: Check, found: &SourceCommand, reading: &Reading, shell: Option<
 }
 
 /// The program of a command, and its subcommand.
-fn tool_of(reading: &Reading) -> String {
+fn tool_of(reading: &CommandReading) -> String {
     let (program, subcommand) = &reading.key;
     format!("{program} {subcommand}").trim().to_owned()
 }
@@ -244,11 +249,11 @@ fn writes(words: &[String]) -> String {
 /// A command of a recipe and its meaning.
 struct Step {
     found: SourceCommand,
-    reading: Option<Reading>,
+    reading: Option<CommandReading>,
 }
 
 impl Step {
-    fn is(&self, holds: impl Fn(&Reading) -> bool) -> bool {
+    fn is(&self, holds: impl Fn(&CommandReading) -> bool) -> bool {
         self.reading.as_ref().is_some_and(holds)
     }
 
@@ -270,34 +275,34 @@ impl Step {
 
 /// A task of a runner: by its name, and by its recipe where that is read.
 fn task(
-    mut one: Check,
+    mut one: ProposedCheck,
     found: &SourceCommand,
-    reading: &Reading,
+    reading: &CommandReading,
     shell: Option<&str>,
-    tree: &Tree,
-) -> Check {
+    tree: &RepositoryTree,
+) -> ProposedCheck {
     let name = reading.task.as_deref().unwrap_or_default();
     // `diff <(echo -n) <(task lint)`: the task alone would not fail.
     let is_inner = shell.is_some() && found.words.last().is_some_and(|text| text.contains('('));
     if let (Some(words), false) = (reading.form.words(), is_inner) {
         one.found.words = words.to_vec();
     }
-    one.class = Class::Check;
+    one.class = CommandClass::Check;
     let program = &*reading.key.0;
     if listed("npm pnpm yarn bun", program) && tasks::manager(tree, &found.dir) != program {
         one.found.oddness += 1;
     }
     let (steps, owns) = recipe(found, reading, tree);
     let compares = steps.iter().any(|step| step.found.compares_tree);
-    one.unchanged = compares || found.ending == Ending::TreeCompared;
+    one.unchanged = compares || found.ending == CommandEnding::TreeCompared;
     let tools = steps.iter().filter_map(|step| step.reading.as_ref());
     one.tools.extend(tools.map(tool_of));
-    let counts = |r: &Reading| !r.formats.is_empty() && r.verb == Some(Kind::Test);
+    let counts = |r: &CommandReading| !r.formats.is_empty() && r.verb == Some(Kind::Test);
     one.is_uncounted = !steps.iter().any(|step| step.is(counts)) && reading.formats.is_empty();
     let mut all = steps.iter();
     let has_hooks = all.any(|step| hooks_of(&step.found.words).is_some());
     let is_known = |step: &Step| {
-        let runs = |r: &Reading| is_listed("interpreters", &r.key.0);
+        let runs = |r: &CommandReading| is_listed("interpreters", &r.key.0);
         step.is(|r| {
             r.class == Row::Tool && r.verb.is_some() || r.class == Row::Plumbing && !runs(r)
         })
@@ -338,7 +343,7 @@ fn task(
         ("make" | "gmake", "check" | "distcheck") if work.is_empty() => TaskVerb::Test,
         ("make" | "gmake", "check") => TaskVerb::Unclear,
         // CI ends what it starts: it does not watch.
-        (_, name) if found.origin == Origin::Ci && task_word(name) == TaskVerb::Idle => {
+        (_, name) if found.origin == CommandOrigin::Ci && task_word(name) == TaskVerb::Idle => {
             let mut parts = name.split([':', '-', '_']).map(task_word);
             parts
                 .find(|part| *part == TaskVerb::Test)
@@ -402,7 +407,7 @@ fn hooks_of(words: &[String]) -> Option<(kinds::Kind, Option<&str>)> {
 }
 
 /// The one command of a task that writes, in its checking form.
-fn checking(mut one: Check, found: &SourceCommand, step: &Step) -> Check {
+fn checking(mut one: ProposedCheck, found: &SourceCommand, step: &Step) -> ProposedCheck {
     let Some((reading, Form::Checking(words))) = step.reading.as_ref().map(|r| (r, &r.form)) else {
         return one.out("it writes, and has no form that only checks");
     };
@@ -415,7 +420,12 @@ fn checking(mut one: Check, found: &SourceCommand, step: &Step) -> Check {
 }
 
 /// The commands of a recipe that check, in its place.
-fn instead(mut one: Check, found: &SourceCommand, work: &[Step], why: &str) -> Check {
+fn instead(
+    mut one: ProposedCheck,
+    found: &SourceCommand,
+    work: &[Step],
+    why: &str,
+) -> ProposedCheck {
     let checks = |step: &&Step| {
         !step.installs() && step.is(|reading| !matches!(reading.form, Form::None(_)))
     };
@@ -432,13 +442,17 @@ fn instead(mut one: Check, found: &SourceCommand, work: &[Step], why: &str) -> C
     if own.is_empty() {
         return one.out(why);
     }
-    one.class = Class::Instead(own);
+    one.class = CommandClass::Instead(own);
     one
 }
 
 /// The recipe of a task, one level deep, and whether its runner makes its own environment. The label
 /// of each command is the launcher that it needs outside of the runner.
-fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, bool) {
+fn recipe(
+    found: &SourceCommand,
+    reading: &CommandReading,
+    tree: &RepositoryTree,
+) -> (Vec<Step>, bool) {
     let (program, _) = &reading.key;
     let owns = matches!(program.as_str(), "tox" | "nox" | "hatch");
     let layers = layers(&found.words, Some(&found.dir));
@@ -465,7 +479,13 @@ fn recipe(found: &SourceCommand, reading: &Reading, tree: &Tree) -> (Vec<Step>, 
     (steps.collect(), owns)
 }
 
-fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &str) -> Vec<Step> {
+fn split(
+    found: &SourceCommand,
+    tasks: &Tasks,
+    tree: &RepositoryTree,
+    line: u32,
+    text: &str,
+) -> Vec<Step> {
     let launcher = match tasks.runner.key {
         "package-json" => hooks::launcher(tasks::manager(tree, &tasks.dir)),
         _ => "",
@@ -480,13 +500,13 @@ fn split(found: &SourceCommand, tasks: &Tasks, tree: &Tree, line: u32, text: &st
         }
         let reading = read_with(&deciding(&found.words).0, &found.dir, tree);
         let first = found.words.first().filter(|word| *word != "node");
-        let is_tool = |r: &Reading| r.class == Row::Tool && first == Some(&r.key.0);
+        let is_tool = |r: &CommandReading| r.class == Row::Tool && first == Some(&r.key.0);
         if reading.as_ref().is_some_and(is_tool) {
             launcher.clone_into(&mut found.label);
         }
         Step { found, reading }
     };
-    let commands = shell::split(text, &Scope::new(&tasks.dir)).into_iter();
+    let commands = shell::split(text, &ShellScope::new(&tasks.dir)).into_iter();
     commands.map(step).collect()
 }
 
@@ -500,7 +520,7 @@ fn is_build(program: &str, subcommand: &str, verb: Option<Kind>) -> bool {
 }
 
 /// A tracked script: by its name, its plain arguments, then the step's name and its folder.
-fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
+fn script(found: &SourceCommand, tree: &RepositoryTree) -> Option<ProposedCheck> {
     let (words, _) = deciding(&found.words);
     let tracked = |word: &String| {
         let path = found.dir.join(word.as_bytes()).ok();
@@ -555,7 +575,8 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
         .filter(|text| !of_hook && is_shell(text));
     let (body, compares) = text.map_or((Err(None), false), |text| body::verb(text));
     // What CI starts plainly is trusted unless something bad is known of it.
-    let is_trusted = found.origin == Origin::Ci && !of_hook && !found.text.contains(['>', '|']);
+    let is_trusted =
+        found.origin == CommandOrigin::Ci && !of_hook && !found.text.contains(['>', '|']);
     let (verb, why) = match (said, body) {
         (TaskVerb::Test | TaskVerb::Lint, _) => (said.kind(), None),
         // Most scripts of hooks rewrite: one must say that it tests or lints.
@@ -569,7 +590,7 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
     let first = arguments
         .first()
         .filter(|first| is_unclear(&stem) && !is_unclear(first));
-    let unchanged = found.ending == Ending::TreeCompared || compares;
+    let unchanged = found.ending == CommandEnding::TreeCompared || compares;
     if let Some(why) = why.filter(|_| !unchanged || matches!(said, TaskVerb::Never(_))) {
         return Some(blank(found).out(&why));
     }
@@ -587,17 +608,17 @@ fn script(found: &SourceCommand, tree: &Tree) -> Option<Check> {
 }
 
 /// A check of a program of the repository.
-fn own_program(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> Check {
-    Check {
-        class: Class::Check,
+fn own_program(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> ProposedCheck {
+    ProposedCheck {
+        class: CommandClass::Check,
         verb,
         name: name.to_owned(),
         paths: "code",
-        key: Key {
+        key: CheckKey {
             verb,
             tool,
             dir: found.dir.clone(),
-            ..Key::default()
+            ..CheckKey::default()
         },
         is_uncounted: verb == Kind::Test,
         ..blank(found)
@@ -606,7 +627,7 @@ fn own_program(found: &SourceCommand, verb: Kind, name: &str, tool: String) -> C
 
 /// A program that is not known, which CI starts: one that was built before, whose name says that it tests,
 /// or one that the project installs, whose words say nothing bad.
-fn unknown(found: &SourceCommand) -> Option<Check> {
+fn unknown(found: &SourceCommand) -> Option<ProposedCheck> {
     let (words, _) = deciding(&found.words);
     let at = started(&words).at();
     let (program, rest) = words.get(at..)?.split_first()?;
@@ -615,7 +636,7 @@ fn unknown(found: &SourceCommand) -> Option<Check> {
     let texts = [program, &found.label].into_iter().chain(rest);
     let said: Vec<TaskVerb> = texts.map(|text| task_word(text)).collect();
     let is_bad = |said| matches!(said, TaskVerb::Never(_) | TaskVerb::Writes | TaskVerb::Idle);
-    let is_trusted = found.origin == Origin::Ci && !said.iter().copied().any(is_bad);
+    let is_trusted = found.origin == CommandOrigin::Ci && !said.iter().copied().any(is_bad);
     let verb = said.iter().find_map(|said| said.kind());
     let verb = verb.unwrap_or(Kind::Run);
     let verb = if is_built { Kind::Test } else { verb };
@@ -625,12 +646,12 @@ fn unknown(found: &SourceCommand) -> Option<Check> {
 }
 
 /// The key of a command.
-fn key(found: &SourceCommand, reading: &Reading, tree: &Tree) -> Key {
+fn key(found: &SourceCommand, reading: &CommandReading, tree: &RepositoryTree) -> CheckKey {
     let program = &reading.key.0;
-    let mut key = Key {
+    let mut key = CheckKey {
         verb: reading.verb.unwrap_or(Kind::Run),
         dir: found.dir.clone(),
-        ..Key::default()
+        ..CheckKey::default()
     };
     // The folders of builds differ by cell of a matrix; one job's chain stays.
     let builds = listed("cmake ctest meson ninja", program);
@@ -678,7 +699,7 @@ fn is_lifecycle(tasks: &str) -> bool {
 }
 
 /// Packages, profiles and features.
-fn options(words: &[String], key: &mut Key) {
+fn options(words: &[String], key: &mut CheckKey) {
     const BUILDERS: &str = "cargo* go cmake*";
     const PACKAGERS: &str = "cargo* npm pnpm yarn bun turbo";
     const PACKAGES: &str =

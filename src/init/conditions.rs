@@ -4,7 +4,7 @@ use crate::prelude::*;
 use crate::tree::is_prose;
 
 /// The condition of a command: that of its source, else the set of its row.
-pub fn condition(paths: &[String], set: &'static str, tree: &Tree) -> Condition {
+pub fn condition(paths: &[String], set: &'static str, tree: &RepositoryTree) -> ProposedCondition {
     match set {
         _ if paths.first().is_some_and(|first| first.starts_with('!')) => {
             let own = globs_of(set).iter().map(|glob| (*glob).to_owned());
@@ -12,13 +12,13 @@ pub fn condition(paths: &[String], set: &'static str, tree: &Tree) -> Condition 
             if all.is_empty() {
                 all.push("**".to_owned());
             }
-            Condition::Own([&all, paths].concat())
+            ProposedCondition::Own([&all, paths].concat())
         }
-        _ if !paths.is_empty() => Condition::Own(paths.to_vec()),
-        "all" => Condition::Set(set),
-        _ if tree.matching(globs_of(set)).next().is_some() => Condition::Set(set),
+        _ if !paths.is_empty() => ProposedCondition::Own(paths.to_vec()),
+        "all" => ProposedCondition::Set(set),
+        _ if tree.matching(globs_of(set)).next().is_some() => ProposedCondition::Set(set),
         // A set that no file is in would select nothing.
-        _ => Condition::Set("code"),
+        _ => ProposedCondition::Set("code"),
     }
 }
 
@@ -38,7 +38,7 @@ pub fn is_of_code(set: &str) -> bool {
 
 /// The globs of a set. Of a language those that some file matches; `code` leaves out the prose that no
 /// kept command names.
-pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
+pub fn globs(set: &str, tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<String> {
     match set {
         "all" => vec!["**".to_owned()],
         "code" => code(tree, checks),
@@ -54,8 +54,8 @@ pub fn globs(set: &str, tree: &Tree, checks: &[Check]) -> Vec<String> {
 const PROSE: &str = "\
     **/*.adoc **/*.markdown **/*.md **/*.rdoc **/*.rst COPYING* LICENCE* LICENSE* doc/** docs/**";
 
-fn code(tree: &Tree, checks: &[Check]) -> Vec<String> {
-    let is_code = |check: &&Check| check.condition == Condition::Set("code");
+fn code(tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<String> {
+    let is_code = |check: &&ProposedCheck| check.condition == ProposedCondition::Set("code");
     let code = checks.iter().filter(is_code);
     let words = code.flat_map(|check| &check.found.words);
     let words: Vec<&str> = words.map(|word| word.trim_start_matches("./")).collect();
@@ -97,7 +97,7 @@ mod tests {
             ("LICENSE", ""),
             ("src/a.py", ""),
         ];
-        let tree = Tree::from_files(&files);
+        let tree = RepositoryTree::from_files(&files);
         let globs = |text: &str| code(&tree, &[check(text)]);
         assert_eq!(globs("pytest"), ["**", "!**/*.md", "!LICENSE*", "!docs/**"]);
         assert_eq!(globs("mdbook test docs"), ["**", "!**/*.md", "!LICENSE*"]);
@@ -106,15 +106,21 @@ mod tests {
 
     #[test]
     fn the_condition_of_the_source_is_first() {
-        let tree = Tree::from_files(&[("a.py", "")]);
+        let tree = RepositoryTree::from_files(&[("a.py", "")]);
         let own = vec!["src/**".to_owned()];
-        assert_eq!(condition(&own, "python", &tree), Condition::Own(own.clone()));
-        assert_eq!(condition(&[], "python", &tree), Condition::Set("python"));
+        assert_eq!(
+            condition(&own, "python", &tree),
+            ProposedCondition::Own(own.clone())
+        );
+        assert_eq!(
+            condition(&[], "python", &tree),
+            ProposedCondition::Set("python")
+        );
         assert_eq!(
             condition(&[], "rust", &tree),
-            Condition::Set("code"),
+            ProposedCondition::Set("code"),
             "no file of it"
         );
-        assert_eq!(condition(&[], "", &tree), Condition::Set("code"));
+        assert_eq!(condition(&[], "", &tree), ProposedCondition::Set("code"));
     }
 }

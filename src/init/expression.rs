@@ -2,7 +2,7 @@
 //! is known of a run for a change. One grammar reads both.
 
 use crate::prelude::*;
-use vplan_front::tree::{self, Key};
+use vplan_front::tree::{self, TreeKey};
 
 /// The longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 4096;
@@ -170,15 +170,17 @@ impl Scope {
     }
 
     /// A value of YAML with its expressions evaluated. The reader of YAML bounds the recursion.
-    pub(crate) fn node(&self, node: &Node) -> Value {
+    pub(crate) fn node(&self, node: &TreeNode) -> Value {
         match &node.value {
-            tree::Value::Bool(yes) => Value::Bool(*yes),
-            tree::Value::List(items) => Value::List(items.iter().map(|i| self.node(i)).collect()),
-            tree::Value::Map(entries) => {
-                let entry = |(key, node): &(Key, Node)| (key.name.clone(), self.node(node));
+            tree::TreeValue::Bool(yes) => Value::Bool(*yes),
+            tree::TreeValue::List(items) => {
+                Value::List(items.iter().map(|i| self.node(i)).collect())
+            }
+            tree::TreeValue::Map(entries) => {
+                let entry = |(key, node): &(TreeKey, TreeNode)| (key.name.clone(), self.node(node));
                 Value::Map(entries.iter().map(entry).collect())
             }
-            tree::Value::Text(text) => self.value(text),
+            tree::TreeValue::Text(text) => self.value(text),
             _ => Value::Text(scalar(node)),
         }
     }

@@ -9,13 +9,13 @@ const MAX_FEATURES: usize = 3;
 /// Folds checks of the same work; of several the most ordinary cell of a matrix stays, at the place of
 /// the first. Returns those that stay, those folded, and for each check the place of the one that
 /// stands for it.
-pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
-    let mut kept: Vec<Check> = Vec::new();
+pub fn fold(all: Vec<ProposedCheck>) -> (Vec<ProposedCheck>, Vec<Folded>, Vec<usize>) {
+    let mut kept: Vec<ProposedCheck> = Vec::new();
     let mut folded = Vec::new();
     let mut stands = Vec::with_capacity(all.len());
-    let mut by_key: BTreeMap<Key, usize> = BTreeMap::new();
+    let mut by_key: BTreeMap<CheckKey, usize> = BTreeMap::new();
     // How many sets of features a work has, and the first of them.
-    let mut features: BTreeMap<Key, (usize, usize)> = BTreeMap::new();
+    let mut features: BTreeMap<CheckKey, (usize, usize)> = BTreeMap::new();
     let mut tools: BTreeMap<String, usize> = BTreeMap::new();
     // Commands of recipes (`true`), and commands of their own.
     let mut commands: BTreeMap<(String, bool), usize> = BTreeMap::new();
@@ -23,13 +23,13 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
     let tests = all.iter().filter(|check| check.verb == Kind::Test);
     let jobs = tests.map(|check| check.found.job.clone());
     let tested: BTreeSet<Option<String>> = jobs.filter(Option::is_some).collect();
-    let is_tested = |check: &Check| tested.contains(&check.found.job);
+    let is_tested = |check: &ProposedCheck| tested.contains(&check.found.job);
     for check in all {
         let same = by_key.get(&check.key).copied();
-        let is_hook = check.found.origin == Origin::Hook;
+        let is_hook = check.found.origin == CommandOrigin::Hook;
         let of_hook = check.tools.iter().filter(|_| is_hook);
         let hook = of_hook.filter_map(|tool| tools.get(tool).copied()).next();
-        let plain = Key {
+        let plain = CheckKey {
             features: BTreeSet::new(),
             ..check.key.clone()
         };
@@ -78,7 +78,7 @@ pub fn fold(all: Vec<Check>) -> (Vec<Check>, Vec<Folded>, Vec<usize>) {
         }
         folded.push((at, text, place));
     }
-    let name = |at: usize| kept.get(at).map(|check: &Check| check.name.clone());
+    let name = |at: usize| kept.get(at).map(|check: &ProposedCheck| check.name.clone());
     let folded = folded.into_iter().map(|(at, text, place)| {
         let name = name(at).unwrap_or_default();
         Folded { name, text, place }
@@ -110,7 +110,7 @@ mod tests {
     use crate::tests::check;
     use vplan_base::path::RepoPath;
 
-    fn kept(all: Vec<Check>) -> Vec<String> {
+    fn kept(all: Vec<ProposedCheck>) -> Vec<String> {
         let (kept, _, _) = fold(all);
         kept.iter()
             .map(|check| check.found.words.join(" "))
@@ -170,7 +170,7 @@ mod tests {
     fn a_hook_folds_into_what_ci_runs() {
         let ci = check("make lint");
         let mut hook = check("ruff check {changed}");
-        hook.found.origin = Origin::Hook;
+        hook.found.origin = CommandOrigin::Hook;
         let mut ci = ci;
         ci.tools = ["ruff check".to_owned()].into();
         hook.tools = ci.tools.clone();

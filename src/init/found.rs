@@ -27,7 +27,7 @@ impl Place {
 
 /// The kind of source, the most trusted first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum CommandOrigin {
     Ci,
     Hook,
     #[default]
@@ -36,7 +36,7 @@ pub enum Origin {
 
 /// How the exit code of a command counts where it is declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
+pub enum CommandEnding {
     /// A failure stops the job.
     #[default]
     Counts,
@@ -64,7 +64,7 @@ pub struct SourceCommand {
     /// those in front of it, exported in its script, or set for its step, job or workflow.
     pub env: BTreeMap<String, String>,
     pub place: Place,
-    pub origin: Origin,
+    pub origin: CommandOrigin,
     /// The job that it is a part of, unique in the repository, for the order of its commands: a check
     /// needs the nearest earlier build of its job.
     pub job: Option<String>,
@@ -73,7 +73,7 @@ pub struct SourceCommand {
     /// The globs, in vplan's language (with `!` for those that exclude), of the changes for which the
     /// source runs it; empty where the source does not say.
     pub paths: Vec<String>,
-    pub ending: Ending,
+    pub ending: CommandEnding,
     /// Whether it fails if the tree has changed: `git diff --exit-code`.
     pub compares_tree: bool,
     /// The services that its job starts.
@@ -132,14 +132,14 @@ pub struct NotRead {
 
 /// What a reader returns.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct SourceReading {
     pub found: Vec<SourceCommand>,
     pub not_read: Vec<NotRead>,
     /// The jobs that were read.
     pub jobs: BTreeMap<String, Place>,
 }
 
-impl Reading {
+impl SourceReading {
     /// Notes a part that is not read.
     pub fn skip(&mut self, place: Place, part: Option<String>, why: impl Into<String>) {
         let why = why.into();

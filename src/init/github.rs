@@ -7,7 +7,7 @@ mod steps;
 use crate::expression::{Scope, Value};
 use crate::prelude::*;
 pub(crate) use matrix::{is_foreign, odd_words};
-use vplan_front::tree::Key;
+use vplan_front::tree::TreeKey;
 
 /// The folders of workflows; the first that has files holds.
 pub(crate) const FOLDERS: &[&str] = &[
@@ -24,7 +24,7 @@ const AFTERWARDS: u32 = 100;
 const MAX_DEPTH: usize = 3;
 
 /// The workflows of a repository.
-pub fn files(tree: &Tree) -> Vec<RepoPath> {
+pub fn files(tree: &RepositoryTree) -> Vec<RepoPath> {
     let of = |folder: &&str| {
         let globs = ["yml", "yaml"].map(|ending| format!("{folder}/*.{ending}"));
         tree.matching(&globs).cloned().collect()
@@ -35,7 +35,7 @@ pub fn files(tree: &Tree) -> Vec<RepoPath> {
 }
 
 /// Reads these workflows, and those that they call.
-pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
+pub fn read(tree: &RepositoryTree, files: &[RepoPath]) -> SourceReading {
     let mut reader = Reader {
         tree,
         sink: Sink::default(),
@@ -94,7 +94,7 @@ const KNOWN: &str = r#"{
 const PULL: &str = r#"{"draft": false, "merged": false, "labels": [], "title": "", "body": "", "*": "${{ any }}"}"#;
 
 /// What is known of a run for an event.
-fn scope(tree: &Tree, event: &str) -> Scope {
+fn scope(tree: &RepositoryTree, event: &str) -> Scope {
     let slug = tree.slug.as_deref();
     let is_pull = event == "pull_request";
     let values = [
@@ -124,7 +124,7 @@ struct Flow {
 
 impl Flow {
     /// Adds the variables of `env:`.
-    fn add_env(&mut self, node: &Node, of_step: bool) {
+    fn add_env(&mut self, node: &TreeNode, of_step: bool) {
         // They do not see each other.
         let outer = self.scope.clone();
         for (key, node) in node.entries_at("env") {
@@ -132,8 +132,11 @@ impl Flow {
             let filled = outer.fill(&text);
             // In a condition, a secret is empty.
             let (variable, value) = match filled.contains("${{") {
-                true => (shell::Value::Unknown, outer.value(&text)),
-                false => (shell::Value::Known(filled.clone()), Value::Text(filled)),
+                true => (shell::ShellValue::Unknown, outer.value(&text)),
+                false => (
+                    shell::ShellValue::Known(filled.clone()),
+                    Value::Text(filled),
+                ),
             };
             self.script.variables.set(&key.name, variable, of_step);
             self.scope.put("env", &key.name, value);
@@ -141,8 +144,8 @@ impl Flow {
     }
 
     /// The inputs of a workflow or an action that a node calls: what `with` says, else their defaults.
-    fn inputs(&self, declared: &[(Key, Node)], caller: &Node, as_text: bool) -> Value {
-        let input = |(key, node): &(Key, Node)| {
+    fn inputs(&self, declared: &[(TreeKey, TreeNode)], caller: &TreeNode, as_text: bool) -> Value {
+        let input = |(key, node): &(TreeKey, TreeNode)| {
             let value = match (given(caller, &key.name), node.get("default")) {
                 (Some(given), _) => self.scope.node(given),
                 (None, Some(default)) => Scope::default().node(default),
@@ -155,7 +158,7 @@ impl Flow {
     }
 
     /// Reads `continue-on-error` of a job or a step.
-    fn ignore(&mut self, node: &Node) {
+    fn ignore(&mut self, node: &TreeNode) {
         let condition = node.scalar_at("continue-on-error");
         if !condition.is_empty() && self.scope.condition(&condition) == Some(true) {
             self.script.ignored = Some("continue-on-error".to_owned());
@@ -163,7 +166,7 @@ impl Flow {
     }
 
     /// The error says that the condition of a node does not hold.
-    fn condition(&self, node: &Node) -> Result<(), String> {
+    fn condition(&self, node: &TreeNode) -> Result<(), String> {
         let condition = node.scalar_at("if");
         if self.scope.condition(&condition) != Some(false) {
             return Ok(());
@@ -176,7 +179,7 @@ impl Flow {
     }
 
     /// Reads a file that is called.
-    fn open(&self, tree: &Tree, file: &RepoPath) -> Result<DataFile, String> {
+    fn open(&self, tree: &RepositoryTree, file: &RepoPath) -> Result<DataFile, String> {
         if self.chain.contains(file) {
             return Err("it calls itself".to_owned());
         }
@@ -197,14 +200,14 @@ impl Flow {
 }
 
 /// What `with` gives for an input.
-fn given<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+fn given<'n>(node: &'n TreeNode, name: &str) -> Option<&'n TreeNode> {
     let mut with = node.entries_at("with").iter();
     let found = with.find(|(key, _)| key.name.eq_ignore_ascii_case(name));
     found.map(|(_, node)| node)
 }
 
 struct Reader<'t> {
-    tree: &'t Tree,
+    tree: &'t RepositoryTree,
     sink: Sink,
     called: BTreeSet<RepoPath>,
 }
@@ -234,7 +237,7 @@ impl Reader<'_> {
         mut flow: Flow,
         place: &Place,
         name: &str,
-        node: &Node,
+        node: &TreeNode,
     ) -> Result<(), String> {
         flow.scope.set("matrix", Value::Unknown);
         flow.condition(node)?;
@@ -275,7 +278,7 @@ impl Reader<'_> {
     }
 
     /// Reads the workflow that a job calls.
-    fn call(&mut self, flow: &Flow, node: &Node) -> Result<(), String> {
+    fn call(&mut self, flow: &Flow, node: &TreeNode) -> Result<(), String> {
         let named = node.scalar_at("uses");
         let Some(file) = named.strip_prefix("./") else {
             return Err(format!("{ELSEWHERE}: {named}"));
@@ -294,7 +297,7 @@ impl Reader<'_> {
 }
 
 /// The labels of the runner: a scalar, a list, or those of a mapping (`runs-on: {labels: …}`).
-fn labels(scope: &Scope, job: &Node) -> Vec<String> {
+fn labels(scope: &Scope, job: &TreeNode) -> Vec<String> {
     let Some(node) = job.get("runs-on") else {
         return Vec::new();
     };

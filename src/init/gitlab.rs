@@ -9,7 +9,7 @@ use crate::{globs, shell};
 use config::{Config, Job, flat};
 
 /// Reads the pipeline of a repository.
-pub fn read(tree: &Tree, files: &[RepoPath]) -> Reading {
+pub fn read(tree: &RepositoryTree, files: &[RepoPath]) -> SourceReading {
     let mut sink = Sink::default();
     for file in files {
         let mut config = Config::default();
@@ -41,7 +41,7 @@ const KNOWN: &str = r#"{
 const CHANGES: &str = "merge_requests external_pull_requests branches pushes";
 
 struct Pipeline<'t> {
-    tree: &'t Tree,
+    tree: &'t RepositoryTree,
     config: Config,
 }
 
@@ -91,12 +91,12 @@ impl Pipeline<'_> {
         script.oddness = odd_words(&format!("{key} {}", tags.join(" ")));
         // A variable of a matrix has several values.
         let groups = flat(job.at("parallel.matrix")).into_iter();
-        let several = groups.flat_map(Node::entries);
+        let several = groups.flat_map(TreeNode::entries);
         let several = several.map(|(key, _)| (key.name.clone(), "$".to_owned()));
         for (name, text) in variables.into_iter().chain(several) {
             let value = match text.contains('$') {
-                true => shell::Value::Unknown,
-                false => shell::Value::Known(text),
+                true => shell::ShellValue::Unknown,
+                false => shell::ShellValue::Known(text),
             };
             script.variables.set(&name, value, false);
         }
@@ -107,8 +107,8 @@ impl Pipeline<'_> {
     /// The variables of all jobs and of one, those that hold last.
     fn variables(&self, job: &Job<'_>) -> Vec<(String, String)> {
         let maps = job.all("variables").chain(self.config.tops("variables"));
-        let maps: Vec<&Node> = maps.collect();
-        let all = maps.into_iter().rev().flat_map(Node::entries);
+        let maps: Vec<&TreeNode> = maps.collect();
+        let all = maps.into_iter().rev().flat_map(TreeNode::entries);
         all.map(|(key, node)| (key.name.clone(), value_of(node)))
             .collect()
     }
@@ -161,7 +161,7 @@ impl Pipeline<'_> {
     }
 
     /// The first rule that holds, or may hold, decides.
-    fn rules(&self, scope: &Scope, rules: &Node) -> Result<Script, String> {
+    fn rules(&self, scope: &Scope, rules: &TreeNode) -> Result<Script, String> {
         for rule in self.config.values(Some(rules)) {
             let condition = rule.get("if").map(value_of).unwrap_or_default();
             let holds = scope.condition(&condition);
@@ -188,7 +188,7 @@ impl Pipeline<'_> {
 }
 
 /// Whether `when` lets a job run without a person.
-fn when(when: Option<&Node>) -> Result<(), String> {
+fn when(when: Option<&TreeNode>) -> Result<(), String> {
     match when.map(value_of).as_deref() {
         Some("never") => Err("no rule of it holds for a merge request".to_owned()),
         Some("manual") => Err("a person starts it".to_owned()),
@@ -198,7 +198,7 @@ fn when(when: Option<&Node>) -> Result<(), String> {
 }
 
 /// The globs of `changes`; one with a variable selects all files.
-fn paths(changes: Option<&Node>) -> Vec<String> {
+fn paths(changes: Option<&TreeNode>) -> Vec<String> {
     let globs = changes.map(scalars).unwrap_or_default();
     let is_odd = |glob: &String| glob.contains('$') || Glob::parse(glob).is_err();
     match globs.iter().any(is_odd) {
@@ -208,7 +208,7 @@ fn paths(changes: Option<&Node>) -> Vec<String> {
 }
 
 /// The text of a variable: of itself or of its `value`.
-fn value_of(node: &Node) -> String {
+fn value_of(node: &TreeNode) -> String {
     let value = node.get("value").unwrap_or(node);
     scalars(value).into_iter().next().unwrap_or_default()
 }

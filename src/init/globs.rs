@@ -117,10 +117,20 @@ mod tests {
             (&["!docs/**"], &[]),
             (&[], &[]),
         ] {
-            assert_eq!(list(&simplified(patterns)), simplified(want), "{patterns:?}");
+            assert_eq!(
+                list(&simplified(patterns)),
+                simplified(want),
+                "{patterns:?}"
+            );
         }
-        assert_eq!(all_but(&simplified(&["**.md"])), simplified(&["**", "!**/*.md"]));
-        assert_eq!(all_but(&simplified(&["docs/**", "!docs/x"])), simplified(&[]));
+        assert_eq!(
+            all_but(&simplified(&["**.md"])),
+            simplified(&["**", "!**/*.md"])
+        );
+        assert_eq!(
+            all_but(&simplified(&["docs/**", "!docs/x"])),
+            simplified(&[])
+        );
         assert_eq!(all_but(&simplified(&["x+"])), simplified(&[]));
     }
 

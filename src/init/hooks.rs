@@ -3,7 +3,7 @@
 use crate::kinds::Kind;
 use crate::prelude::*;
 use vplan_front::picomatch;
-use vplan_front::tree::Key;
+use vplan_front::tree::TreeKey;
 
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";
@@ -13,33 +13,33 @@ fn managers() -> impl Iterator<Item = Kind> {
 }
 
 /// Those of a manager's files that a repository has.
-fn present(tree: &Tree, manager: Kind) -> impl Iterator<Item = (Kind, RepoPath)> + use<> {
+fn present(tree: &RepositoryTree, manager: Kind) -> impl Iterator<Item = (Kind, RepoPath)> + use<> {
     let files = manager.files().flat_map(|file| tree.present(file));
     let files: Vec<RepoPath> = files.collect();
     files.into_iter().map(move |file| (manager, file))
 }
 
 /// Reads all hooks of a repository.
-pub fn read(tree: &Tree) -> Reading {
+pub fn read(tree: &RepositoryTree) -> SourceReading {
     let all = managers().flat_map(|manager| present(tree, manager));
     read_files(tree, all, None)
 }
 
 /// Reads a file of one manager.
-pub fn read_file(tree: &Tree, manager: Kind, file: &RepoPath) -> Reading {
+pub fn read_file(tree: &RepositoryTree, manager: Kind, file: &RepoPath) -> SourceReading {
     read_files(tree, [(manager, file.clone())], None)
 }
 
 /// Reads files of managers; of several hooks only the one of this id.
 fn read_files(
-    tree: &Tree,
+    tree: &RepositoryTree,
     files: impl IntoIterator<Item = (Kind, RepoPath)>,
     only: Option<&str>,
-) -> Reading {
+) -> SourceReading {
     let mut hooks = Hooks {
         tree,
         only,
-        out: Reading::default(),
+        out: SourceReading::default(),
         rewriting: None,
     };
     for (manager, file) in files {
@@ -78,7 +78,11 @@ pub fn started<'w>(program: &str, rest: &'w [String]) -> Option<(Kind, Option<&'
 }
 
 /// What started hooks declare; all of them where none has the id, which is then an option's value.
-pub fn read_started(tree: &Tree, manager: Kind, only: Option<&str>) -> Vec<SourceCommand> {
+pub fn read_started(
+    tree: &RepositoryTree,
+    manager: Kind,
+    only: Option<&str>,
+) -> Vec<SourceCommand> {
     let all = read_files(tree, present(tree, manager), only);
     let is_none = all.found.is_empty() && all.not_read.is_empty();
     match only.filter(|_| is_none) {
@@ -88,9 +92,9 @@ pub fn read_started(tree: &Tree, manager: Kind, only: Option<&str>) -> Vec<Sourc
 }
 
 struct Hooks<'t> {
-    tree: &'t Tree,
+    tree: &'t RepositoryTree,
     only: Option<&'t str>,
-    out: Reading,
+    out: SourceReading,
     /// The hooks that only rewrite, by the place of the first one.
     rewriting: Option<(Place, BTreeSet<String>)>,
 }
@@ -100,7 +104,7 @@ fn hook(place: Place, label: &str) -> SourceCommand {
     SourceCommand {
         place,
         label: label.to_owned(),
-        origin: Origin::Hook,
+        origin: CommandOrigin::Hook,
         ..SourceCommand::default()
     }
 }
@@ -108,7 +112,7 @@ fn hook(place: Place, label: &str) -> SourceCommand {
 impl Hooks<'_> {
     /// Adds the commands of a hook.
     fn add(&mut self, text: &str, hook: &SourceCommand) {
-        for mut command in shell::split(text, &Scope::new(&hook.dir)) {
+        for mut command in shell::split(text, &ShellScope::new(&hook.dir)) {
             command.env.extend(hook.env.clone());
             self.out.found.push(SourceCommand {
                 label: hook.label.clone(),
@@ -143,7 +147,7 @@ impl Hooks<'_> {
         place: Place,
         repo: &str,
         id: &str,
-        nodes: &[&Node; 2],
+        nodes: &[&TreeNode; 2],
     ) -> Result<(), String> {
         let [node, _] = nodes;
         let stages = node.scalars_at("stages");
@@ -203,7 +207,7 @@ impl Hooks<'_> {
             true => root.get("lint-staged").or_else(|| root.get("nano-staged")),
             false => Some(root),
         };
-        for (key, node) in map.map_or(&[][..], Node::entries) {
+        for (key, node) in map.map_or(&[][..], TreeNode::entries) {
             let hook = SourceCommand {
                 dir: file.folder(),
                 paths: anywhere(&key.name, &file.folder()).into_iter().collect(),
@@ -234,7 +238,7 @@ impl Hooks<'_> {
             b"package.json" => [root.get("simple-git-hooks"), root.at("husky.hooks")],
             _ => [Some(root), None],
         };
-        let hooks = maps.into_iter().flatten().flat_map(Node::entries);
+        let hooks = maps.into_iter().flatten().flat_map(TreeNode::entries);
         for (key, node) in hooks.filter(|(key, _)| listed(JUDGES, &key.name)) {
             let commands = node.entries_at("commands").iter();
             let commands = commands.map(|(key, node)| (&*key.name, node));
@@ -253,8 +257,8 @@ impl Hooks<'_> {
         &mut self,
         document: &DataFile,
         name: &str,
-        outer: &Node,
-        job: &Node,
+        outer: &TreeNode,
+        job: &TreeNode,
     ) -> Result<(), &'static str> {
         let run = job.get("run").unwrap_or(job);
         let mut command = scalars(run).join("\n");
@@ -272,7 +276,7 @@ impl Hooks<'_> {
         let globs = globs.into_iter().flat_map(scalars);
         let globs = globs.filter_map(|glob| anywhere(&glob, &RepoPath::root()));
         hook.paths = globs.collect();
-        let variable = |(key, node): &(Key, Node)| (key.name.clone(), scalar(node));
+        let variable = |(key, node): &(TreeKey, TreeNode)| (key.name.clone(), scalar(node));
         hook.env = job.entries_at("env").iter().map(variable).collect();
         self.add(&command, &hook);
         Ok(())
@@ -311,7 +315,7 @@ fn anywhere(pattern: &str, dir: &RepoPath) -> Option<String> {
 
 /// The globs of the files that a hook of pre-commit takes, with `!` those that it or the configuration
 /// excludes; `None` where they are not plain. The types of one that is `own` are its only ones.
-fn selection(nodes: &[&Node; 2], own: bool) -> Option<Vec<String>> {
+fn selection(nodes: &[&TreeNode; 2], own: bool) -> Option<Vec<String>> {
     let [hook, _] = nodes;
     let mut globs = match hook.text_at("files") {
         Some(pattern) => plain_patterns(pattern)?,

@@ -3,7 +3,7 @@
 
 /// A logical line, without its comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'t> {
+pub enum MakefileLine<'t> {
     /// Of a recipe, behind its tab.
     Recipe(&'t str),
     /// A variable: what is in front of `=`, and behind it.
@@ -15,7 +15,7 @@ pub enum Line<'t> {
     Other,
 }
 
-impl<'t> Line<'t> {
+impl<'t> MakefileLine<'t> {
     /// Reads a line by the first `:` or `=` outside of `$(…)`.
     pub fn parse(text: &'t str) -> Self {
         if let Some(command) = text.strip_prefix('\t') {

@@ -14,8 +14,8 @@ const MAX_DEPTH: usize = 4;
 const MAX_PACKAGES: usize = 40;
 
 /// Reads all manifests, where others name the tests already, if these are `named`.
-pub fn read(tree: &Tree, named: &BTreeSet<Kind>) -> Reading {
-    let mut out = Reading::default();
+pub fn read(tree: &RepositoryTree, named: &BTreeSet<Kind>) -> SourceReading {
+    let mut out = SourceReading::default();
     let files = tree.files.iter();
     let manifests = files.filter(|file| is_manifest(file) && is_ours(file));
     let folders = manifests.map(|file| (file.segments().count(), file.folder()));
@@ -57,11 +57,11 @@ fn is_manifest(file: &RepoPath) -> bool {
 /// The tasks of a folder's runners. A task that another one starts, also one of those of the root that
 /// start the tasks of all packages, is a part of it.
 fn scripts(
-    tree: &Tree,
+    tree: &RepositoryTree,
     dir: &RepoPath,
     of_all: &[Task],
     named: &BTreeSet<Kind>,
-    out: &mut Reading,
+    out: &mut SourceReading,
 ) {
     let starts_others = |key: &str| matches!(key, "turbo" | "nx" | "moon" | "cargo");
     let runners = KINDS.iter().filter(|kind| kind.has_tasks());
@@ -104,7 +104,8 @@ fn scripts(
             {
                 continue;
             }
-            out.found.push(tasks.start(tree, task, Origin::Manifest));
+            out.found
+                .push(tasks.start(tree, task, CommandOrigin::Manifest));
         }
         let has_own = out.found.iter().any(|found| found.place.file == tasks.file);
         if let ("make", false, Some(first)) = (runner.key, has_own, tasks.all.first()) {
@@ -120,7 +121,7 @@ fn is_empty(task: &Task) -> bool {
     task.commands.iter().any(|(_, text)| text.contains(NO_TEST))
 }
 
-fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
+fn configured(tree: &RepositoryTree, dir: &RepoPath, out: &mut SourceReading) {
     for [text, configs] in table::columns("configured") {
         let found = configs.split(' ').find_map(|config| {
             let (name, part) = config.split_once(':').unwrap_or((config, ""));
@@ -134,14 +135,14 @@ fn configured(tree: &Tree, dir: &RepoPath, out: &mut Reading) {
 }
 
 /// Whether a folder above has the same manifest: it is a part of that workspace.
-fn is_member(tree: &Tree, dir: &RepoPath, file: &str) -> bool {
+fn is_member(tree: &RepositoryTree, dir: &RepoPath, file: &str) -> bool {
     let mut above = dir.ancestors().into_iter().chain([RepoPath::root()]);
     above.any(|above| above != *dir && tree.has(&above, file))
 }
 
 /// The usual tests of languages that nothing else tests: of `tested` the names of the languages that a
 /// check tests, `all` for all.
-pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
+pub fn gaps(tree: &RepositoryTree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
     let is_untested = |name: &str| !tested.contains("all") && !tested.contains(name);
     let found = main_language(tree).filter(|(language, ..)| is_untested(language.name));
     let Some((language, dir, file)) = found else {
@@ -164,7 +165,12 @@ pub fn gaps(tree: &Tree, tested: &BTreeSet<&str>) -> Vec<SourceCommand> {
 }
 
 /// The usual tests of a language in a folder.
-fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> Vec<SourceCommand> {
+fn usual(
+    tree: &RepositoryTree,
+    language: &Language,
+    dir: &RepoPath,
+    file: &RepoPath,
+) -> Vec<SourceCommand> {
     let commands = language.gap.iter().filter_map(|text| {
         let mut words = words_of(text);
         // A language has several builders: the one whose files are there.
@@ -189,7 +195,7 @@ fn usual(tree: &Tree, language: &Language, dir: &RepoPath, file: &RepoPath) -> V
 }
 
 /// The language with the most files of those that have a manifest, its folder and its manifest.
-fn main_language(tree: &Tree) -> Option<(&'static Language, RepoPath, RepoPath)> {
+fn main_language(tree: &RepositoryTree) -> Option<(&'static Language, RepoPath, RepoPath)> {
     let with_manifest = table::languages().iter().filter_map(|language| {
         let is_manifest = |file: &&RepoPath| {
             let name = String::from_utf8_lossy(file.name());

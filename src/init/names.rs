@@ -7,7 +7,7 @@ use crate::prelude::*;
 const MAX_MARK: usize = 24;
 
 /// Makes the names unique.
-pub fn name(mut checks: Vec<Check>) -> Vec<Check> {
+pub fn name(mut checks: Vec<ProposedCheck>) -> Vec<ProposedCheck> {
     let marks: Vec<Vec<String>> = checks.iter().map(|own| wanted(&checks, own)).collect();
     let mut taken = BTreeSet::new();
     for (check, wanted) in checks.iter_mut().zip(marks) {
@@ -20,9 +20,9 @@ pub fn name(mut checks: Vec<Check>) -> Vec<Check> {
     checks
 }
 
-fn wanted(checks: &[Check], own: &Check) -> Vec<String> {
+fn wanted(checks: &[ProposedCheck], own: &ProposedCheck) -> Vec<String> {
     let same = checks.iter().filter(|check| check.name == own.name);
-    let same: Vec<&Check> = same.collect();
+    let same: Vec<&ProposedCheck> = same.collect();
     let mut wanted = Vec::new();
     if same.len() == 1 || own.found.dir.is_root() {
         wanted.push(own.name.clone());

@@ -1,13 +1,15 @@
 //! The names that most modules use.
 
-pub(crate) use crate::check::{Check, Condition, Folded, Key, Uncovered};
-pub(crate) use crate::found::{Ending, NotRead, Origin, Place, Reading, SourceCommand, Task};
+pub(crate) use crate::check::{CheckKey, Folded, ProposedCheck, ProposedCondition, Uncovered};
+pub(crate) use crate::found::{
+    CommandEnding, CommandOrigin, NotRead, Place, SourceCommand, SourceReading, Task,
+};
 pub(crate) use crate::globs::any_of;
 pub(crate) use crate::hooks::CHANGED;
 pub(crate) use crate::kinds::KINDS;
-pub(crate) use crate::shell::Scope;
+pub(crate) use crate::shell::ShellScope;
 pub(crate) use crate::sink::{Script, Sink};
-pub(crate) use crate::tree::{DataFile, Keys, Tree, scalar, scalars};
+pub(crate) use crate::tree::{DataFile, Keys, RepositoryTree, scalar, scalars};
 pub(crate) use crate::variables::Variables;
 pub(crate) use crate::words::{is_listed, listed, of_shell, quoted, words_of};
 pub(crate) use crate::{conditions, shell, tasks};
@@ -24,5 +26,5 @@ pub(crate) use vplan_base::path::RepoPath;
 pub(crate) use vplan_base::source::{Source, Sources};
 pub(crate) use vplan_base::word::{count, has_word, visible};
 pub(crate) use vplan_check::Kind;
-pub(crate) use vplan_check::tool::table::{self, Class, TaskVerb, columns, task_word};
-pub(crate) use vplan_front::tree::Node;
+pub(crate) use vplan_check::tool::table::{self, TaskVerb, ToolClass, columns, task_word};
+pub(crate) use vplan_front::tree::TreeNode;

@@ -1,7 +1,7 @@
 //! Proposes a contract: sources, classes, folding, order, conditions, names, text.
 
 use crate::account::{Account, shorten};
-use crate::check::Class;
+use crate::check::CommandClass;
 use crate::classify::classify;
 use crate::github::{self, ELSEWHERE};
 use crate::prelude::*;
@@ -14,16 +14,21 @@ const MAX_DEPTH: usize = 3;
 
 /// A proposed contract, with the account of all that was found.
 #[derive(Clone, Debug, Default)]
-pub struct Proposal {
+pub struct ContractProposal {
     /// The checks, in the order of their sources.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ProposedCheck>,
     pub account: Account,
     /// The contract, laid out as `vplan fmt` does.
     pub text: String,
 }
 
-impl Proposal {
-    fn new(checks: Vec<Check>, account: Account, title: &str, tree: &Tree) -> Self {
+impl ContractProposal {
+    fn new(
+        checks: Vec<ProposedCheck>,
+        account: Account,
+        title: &str,
+        tree: &RepositoryTree,
+    ) -> Self {
         let text = text::write(title, &checks, &account, tree);
         Self {
             checks,
@@ -34,7 +39,7 @@ impl Proposal {
 }
 
 /// Proposes a contract from all sources.
-pub fn propose(tree: &Tree, title: &str) -> Proposal {
+pub fn propose(tree: &RepositoryTree, title: &str) -> ContractProposal {
     let mut maker = Maker::default();
     let (ci, files) = ci(tree);
     maker.account.files = files;
@@ -42,8 +47,11 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
     maker.take(tree, hooks::read(tree));
     // What a workflow of another repository runs, the manifests may say.
     let is_elsewhere = |part: &NotRead| part.why.starts_with(ELSEWHERE);
-    let is_of = |check: &Check, origin: Origin| check.found.origin == origin;
-    let is_said = maker.all.iter().any(|check| is_of(check, Origin::Ci));
+    let is_of = |check: &ProposedCheck, origin: CommandOrigin| check.found.origin == origin;
+    let is_said = maker
+        .all
+        .iter()
+        .any(|check| is_of(check, CommandOrigin::Ci));
     if !is_said || maker.account.not_read.iter().any(is_elsewhere) {
         // A check of prose or of all texts says nothing of the code.
         let named = maker
@@ -52,10 +60,10 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
             .filter(|check| conditions::is_of_code(check.paths));
         let named: BTreeSet<Kind> = named.map(|check| check.verb).collect();
         maker.take(tree, manifests::read(tree, &named));
-        let is_old = |check: &Check| named.contains(&check.verb);
+        let is_old = |check: &ProposedCheck| named.contains(&check.verb);
         maker
             .all
-            .retain(|check| !(is_of(check, Origin::Manifest) && is_old(check)));
+            .retain(|check| !(is_of(check, CommandOrigin::Manifest) && is_old(check)));
     }
     maker.leave_served();
     maker.fill_gaps(tree);
@@ -64,7 +72,7 @@ pub fn propose(tree: &Tree, title: &str) -> Proposal {
 }
 
 /// Proposes a contract from what one file declares, all of it.
-pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
+pub fn translate(tree: &RepositoryTree, reading: SourceReading, name: &str) -> ContractProposal {
     let mut maker = Maker::default();
     maker.take(tree, reading);
     maker.account.converted = Some(name.to_owned());
@@ -72,7 +80,7 @@ pub fn translate(tree: &Tree, reading: Reading, name: &str) -> Proposal {
 }
 
 /// The commands of a repository without a contract, from its manifests, with their ids.
-pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
+pub fn fallback(tree: &RepositoryTree) -> Vec<(String, Command)> {
     let mut maker = Maker::default();
     let mut reading = manifests::read(tree, &BTreeSet::new());
     reading.found.retain(|found| found.dir.is_root());
@@ -88,11 +96,11 @@ pub fn fallback(tree: &Tree) -> Vec<(String, Command)> {
 
 /// The proposal without these checks, by name, each with the reason.
 pub fn without(
-    proposal: &Proposal,
+    proposal: &ContractProposal,
     left_out: &BTreeMap<String, String>,
     title: &str,
-    tree: &Tree,
-) -> Proposal {
+    tree: &RepositoryTree,
+) -> ContractProposal {
     let mut account = proposal.account.clone();
     let kept = proposal.checks.iter().enumerate();
     let kept = kept.filter(|(_, check)| !left_out.contains_key(&check.name));
@@ -102,19 +110,19 @@ pub fn without(
         let why = left_out.get(&check.name);
         check.left(why.cloned().unwrap_or_default())
     }));
-    Proposal::new(checks, account, title, tree)
+    ContractProposal::new(checks, account, title, tree)
 }
 
 /// What CI declares. Where GitHub has workflows, another CI system is one line.
-fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
-    type Reader = fn(&Tree, &[RepoPath]) -> Reading;
+fn ci(tree: &RepositoryTree) -> (SourceReading, Vec<RepoPath>) {
+    type Reader = fn(&RepositoryTree, &[RepoPath]) -> SourceReading;
     let circleci = ".circleci/config.yml .circleci/config.yaml";
     let systems = [
         (github::files(tree), github::read as Reader),
         (tree.present(".gitlab-ci.yml"), gitlab::read),
         (tree.present(circleci), circleci::read),
     ];
-    let mut all = Reading::default();
+    let mut all = SourceReading::default();
     let mut read = Vec::new();
     for (files, reader) in systems {
         if read.is_empty() && !files.is_empty() {
@@ -139,7 +147,7 @@ fn ci(tree: &Tree) -> (Reading, Vec<RepoPath>) {
 #[derive(Default)]
 struct Maker {
     /// The checks before they are folded.
-    all: Vec<Check>,
+    all: Vec<ProposedCheck>,
     account: Account,
     /// The services that the commands of jobs start.
     served: BTreeMap<String, String>,
@@ -150,7 +158,7 @@ struct Maker {
 }
 
 impl Maker {
-    fn take(&mut self, tree: &Tree, reading: Reading) {
+    fn take(&mut self, tree: &RepositoryTree, reading: SourceReading) {
         let before = self.taken.clone();
         for found in reading.found {
             // A hook that CI starts was read already.
@@ -174,7 +182,7 @@ impl Maker {
         }
     }
 
-    fn add(&mut self, tree: &Tree, found: &SourceCommand, depth: usize) {
+    fn add(&mut self, tree: &RepositoryTree, found: &SourceCommand, depth: usize) {
         let line = (found.place.clone(), found.words.join(" "));
         self.taken.insert(line);
         let one = classify(found, tree);
@@ -182,13 +190,13 @@ impl Maker {
             let text = shorten(&found.text);
             self.served.entry(job.clone()).or_insert(text);
         }
-        if !matches!(one.class, Class::Silent | Class::Setup(_)) {
+        if !matches!(one.class, CommandClass::Silent | CommandClass::Setup(_)) {
             self.told.extend(found.job.clone());
         }
         let dir = one.found.dir.as_bytes();
         match &one.class {
-            Class::Silent => {}
-            Class::Instead(inner) if depth < MAX_DEPTH => {
+            CommandClass::Silent => {}
+            CommandClass::Instead(inner) if depth < MAX_DEPTH => {
                 if inner.is_empty() {
                     self.leave(&one, "nothing that it starts was read");
                 }
@@ -196,20 +204,20 @@ impl Maker {
                     self.add(tree, inner, depth + 1);
                 }
             }
-            Class::Instead(_) => self.leave(&one, "it starts itself"),
-            Class::Out(why) => self.leave(&one, why),
-            Class::Setup(how) => self.leave(&one, how),
-            Class::Check if visible(dir).as_bytes() != dir => {
+            CommandClass::Instead(_) => self.leave(&one, "it starts itself"),
+            CommandClass::Out(why) => self.leave(&one, why),
+            CommandClass::Setup(how) => self.leave(&one, how),
+            CommandClass::Check if visible(dir).as_bytes() != dir => {
                 self.leave(&one, "the name of its folder is no plain text");
             }
-            Class::Check if !text::can_be_said(&one.found.words) => {
+            CommandClass::Check if !text::can_be_said(&one.found.words) => {
                 self.leave(&one, "no line of a contract can say it");
             }
-            Class::Check => self.keep(tree, one),
+            CommandClass::Check => self.keep(tree, one),
         }
     }
 
-    fn leave(&mut self, one: &Check, why: &str) {
+    fn leave(&mut self, one: &ProposedCheck, why: &str) {
         let says = |word: &String| task_word(word) == TaskVerb::Test;
         let command = &one.found;
         let is_test = one.verb == Kind::Test
@@ -220,7 +228,7 @@ impl Maker {
             ..one.left(why.to_owned())
         };
         let list = match one.class {
-            Class::Setup(_) => &mut self.account.setup,
+            CommandClass::Setup(_) => &mut self.account.setup,
             _ => &mut self.account.left,
         };
         // The cells of a matrix, and the commands of a line, are one line of the account.
@@ -231,13 +239,13 @@ impl Maker {
         }
     }
 
-    fn keep(&mut self, tree: &Tree, mut one: Check) {
+    fn keep(&mut self, tree: &RepositoryTree, mut one: ProposedCheck) {
         let is_docs = |name: &str| {
             let mut words = name.split(|c: char| !c.is_alphanumeric());
             words.any(|word| is_listed("docs", word))
         };
         one.is_docs = one.verb != Kind::Test && (is_docs(&one.name) || is_docs(&one.key.tool));
-        if one.is_docs && one.verb == Kind::Compile && one.found.origin != Origin::Ci {
+        if one.is_docs && one.verb == Kind::Compile && one.found.origin != CommandOrigin::Ci {
             return self.leave(&one, "it only makes documentation, and CI does not run it");
         }
         if let Some(old) = self.all.iter().find(|old| is_cell(old, &one, tree)) {
@@ -255,8 +263,8 @@ impl Maker {
     /// Leaves out the tests that need services, where others need none.
     fn leave_served(&mut self) {
         let is_served =
-            |check: &Check| check.verb == Kind::Test && !check.found.services.is_empty();
-        let is_free = |check: &Check| check.verb == Kind::Test && !is_served(check);
+            |check: &ProposedCheck| check.verb == Kind::Test && !check.found.services.is_empty();
+        let is_free = |check: &ProposedCheck| check.verb == Kind::Test && !is_served(check);
         if !self.all.iter().any(is_free) {
             return;
         }
@@ -266,10 +274,10 @@ impl Maker {
         }
     }
 
-    fn fill_gaps(&mut self, tree: &Tree) {
+    fn fill_gaps(&mut self, tree: &RepositoryTree) {
         let tests = self.all.iter().filter(|check| check.verb == Kind::Test);
         let tested = tests.map(|check| match check.condition {
-            Condition::Set(set) if set != "code" => set,
+            ProposedCondition::Set(set) if set != "code" => set,
             _ => "all",
         });
         let tested: BTreeSet<&str> = tested.collect();
@@ -278,7 +286,7 @@ impl Maker {
         }
     }
 
-    fn close(self, tree: &Tree, title: &str, budget: usize) -> Proposal {
+    fn close(self, tree: &RepositoryTree, title: &str, budget: usize) -> ContractProposal {
         let jobs = self.all.iter().map(|check| &check.found);
         let jobs: Vec<_> = jobs
             .map(|one| (one.job.clone(), one.place.clone()))
@@ -315,15 +323,15 @@ impl Maker {
         }
         let checks = names::name(checks);
         account.close(&checks);
-        Proposal::new(checks, account, title, tree)
+        ContractProposal::new(checks, account, title, tree)
     }
 }
 
 /// Whether two commands of a line differ in one word, which another cell of a matrix gave them: unless it names
 /// a part of the tree, they are the same work.
-fn is_cell(one: &Check, other: &Check, tree: &Tree) -> bool {
+fn is_cell(one: &ProposedCheck, other: &ProposedCheck, tree: &RepositoryTree) -> bool {
     let is_odd = one.found.oddness != other.found.oddness;
-    let key = |check: &Check| Key {
+    let key = |check: &ProposedCheck| CheckKey {
         operands: Vec::new(),
         features: match is_odd {
             true => BTreeSet::new(),
@@ -347,7 +355,10 @@ fn is_cell(one: &Check, other: &Check, tree: &Tree) -> bool {
 }
 
 /// Those that are kept, with the places of what they need, and the others.
-fn split(checks: Vec<Check>, kept: &BTreeSet<usize>) -> (Vec<Check>, Vec<Check>) {
+fn split(
+    checks: Vec<ProposedCheck>,
+    kept: &BTreeSet<usize>,
+) -> (Vec<ProposedCheck>, Vec<ProposedCheck>) {
     let places: Vec<usize> = kept.iter().copied().collect();
     let (mut own, mut beyond) = (Vec::new(), Vec::new());
     for (at, mut check) in checks.into_iter().enumerate() {

@@ -7,7 +7,7 @@ pub const BUDGET: usize = 14;
 
 /// Gives each check the nearest earlier build of its job. The commands are in the order of their
 /// sources, each with its job, its place, and the check into which it was folded.
-pub fn order(checks: &mut [Check], commands: &[((Option<String>, Place), usize)]) {
+pub fn order(checks: &mut [ProposedCheck], commands: &[((Option<String>, Place), usize)]) {
     for (at, ((job, place), own)) in commands.iter().enumerate() {
         if job.is_none() || checks.get(*own).is_none_or(builds_itself) {
             continue;
@@ -33,7 +33,10 @@ pub fn order(checks: &mut [Check], commands: &[((Option<String>, Place), usize)]
 }
 
 /// These checks, and those that they need, directly or not.
-pub fn with_needs(checks: &[Check], of: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+pub fn with_needs(
+    checks: &[ProposedCheck],
+    of: impl IntoIterator<Item = usize>,
+) -> BTreeSet<usize> {
     let mut open: Vec<usize> = of.into_iter().collect();
     let mut all = BTreeSet::new();
     while let Some(at) = open.pop() {
@@ -46,7 +49,7 @@ pub fn with_needs(checks: &[Check], of: impl IntoIterator<Item = usize>) -> BTre
 
 /// Whether a tool builds what it verifies by itself, and linters and type checkers, which read only
 /// sources.
-fn builds_itself(check: &Check) -> bool {
+fn builds_itself(check: &ProposedCheck) -> bool {
     const SELF: &str = "cargo go gradle gradlew mix mvn mvnw dotnet swift";
     let program = check.key.tool.split(' ').next().unwrap_or_default();
     listed(SELF, program) || program != "cmake" && matches!(check.verb, Kind::Lint | Kind::Run)
@@ -54,7 +57,7 @@ fn builds_itself(check: &Check) -> bool {
 
 /// The places of the checks that are kept, in their order: by turns of verbs, documentation and plain
 /// runs last. What one needs comes with it.
-pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
+pub fn choose(checks: &[ProposedCheck], budget: usize) -> BTreeSet<usize> {
     let mut kept = BTreeSet::new();
     for at in ranked(checks) {
         let wanted = with_needs(checks, [at]);
@@ -65,11 +68,11 @@ pub fn choose(checks: &[Check], budget: usize) -> BTreeSet<usize> {
     kept
 }
 
-fn ranked(checks: &[Check]) -> Vec<usize> {
+fn ranked(checks: &[ProposedCheck]) -> Vec<usize> {
     // How many earlier checks have the same tool and the same first word of a task's name: the first of
     // each comes first.
     let mut families = BTreeMap::new();
-    let mut rarity = |key: &Key| {
+    let mut rarity = |key: &CheckKey| {
         let first = key.tool.split(['-', ':', '_']).next().map(str::to_owned);
         let seen = families.entry(first).or_insert(0_usize);
         *seen += 1;
@@ -101,7 +104,7 @@ mod tests {
     use super::*;
     use crate::tests::check;
 
-    fn verb_check(verb: Kind, text: &str) -> Check {
+    fn verb_check(verb: Kind, text: &str) -> ProposedCheck {
         let mut one = check(text);
         one.verb = verb;
         one
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn verbs_take_turns() {
-        let mut checks: Vec<Check> = (0..20)
+        let mut checks: Vec<ProposedCheck> = (0..20)
             .map(|n| verb_check(Kind::Lint, &format!("lint{n}")))
             .collect();
         checks.push(verb_check(Kind::Run, "plain"));

@@ -9,17 +9,17 @@ mod words;
 
 use crate::prelude::*;
 use scope::Filled;
-pub use scope::{Scope, Value};
+pub use scope::{ShellScope, ShellValue};
 use std::ops::Range;
 use words::{Kind, Token, one_line};
 
 /// What shell text does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Script {
+pub struct ShellScript {
     /// Its commands; their places are lines of the text, from 0.
     pub commands: Vec<SourceCommand>,
     /// What it appends to the environment of later steps (`>> "$GITHUB_ENV"`).
-    pub sets: Vec<(String, Value)>,
+    pub sets: Vec<(String, ShellValue)>,
 }
 
 /// The most commands of a text.
@@ -35,12 +35,12 @@ const ENDS: &[&str] = &[
 const PIPE_ENDS: &[&str] = &["&&", "||", ";", "\n", "&"];
 
 /// Returns the commands of a text, in order.
-pub fn split(text: &str, scope: &Scope) -> Vec<SourceCommand> {
+pub fn split(text: &str, scope: &ShellScope) -> Vec<SourceCommand> {
     read(text, scope).commands
 }
 
 /// Returns the commands of a text and what it sets for later steps.
-pub fn read(text: &str, scope: &Scope) -> Script {
+pub fn read(text: &str, scope: &ShellScope) -> ShellScript {
     let text = text.replace("\r\n", "\n");
     let tokens = words::split(&text);
     let mut walk = Walk {
@@ -65,7 +65,7 @@ struct Walk<'t> {
     /// The next token.
     at: usize,
     depth: usize,
-    scope: Scope,
+    scope: ShellScope,
     /// The `cd` that leads to an unknown folder.
     lost: Option<String>,
     exported: BTreeSet<String>,
@@ -76,7 +76,7 @@ struct Walk<'t> {
     unsure: bool,
     /// Whether the exit code only decides what runs next.
     condition: bool,
-    out: Script,
+    out: ShellScript,
 }
 
 impl<'t> Walk<'t> {
@@ -192,7 +192,7 @@ impl<'t> Walk<'t> {
             return;
         }
         for command in self.out.commands.iter_mut().skip(chain) {
-            command.ending = Ending::Ignored(format!("|| {text}"));
+            command.ending = CommandEnding::Ignored(format!("|| {text}"));
         }
     }
 
@@ -236,7 +236,7 @@ impl<'t> Walk<'t> {
         let condition = self.condition;
         for command in self.out.commands.iter_mut().skip(start) {
             if background {
-                command.ending = Ending::Background;
+                command.ending = CommandEnding::Background;
             } else if negated && !condition {
                 command.unknown.get_or_insert("it must fail".to_owned());
             }
@@ -335,7 +335,8 @@ impl<'t> Walk<'t> {
                 self.condition = was;
                 let conditions = self.out.commands.iter_mut().skip(start);
                 for command in conditions.filter(|_| !fails) {
-                    command.ending = Ending::Ignored("it only decides what runs next".to_owned());
+                    command.ending =
+                        CommandEnding::Ignored("it only decides what runs next".to_owned());
                 }
                 self.take("then");
             } else if !self.take("else") {
@@ -364,7 +365,7 @@ impl<'t> Walk<'t> {
         };
         let text = |word| match self.scope.joined(word) {
             // A variable that nothing here sets may be set elsewhere.
-            Value::Known(text) if !text.is_empty() && !text.contains('*') => Some(text),
+            ShellValue::Known(text) if !text.is_empty() && !text.contains('*') => Some(text),
             _ => None,
         };
         let is_equal = text(left)? == text(right)?;
@@ -381,7 +382,7 @@ impl<'t> Walk<'t> {
         let has_values = matches!(self.word(), "for" | "select");
         self.at += 1;
         if has_values {
-            self.set(self.word(), Value::Unknown);
+            self.set(self.word(), ShellValue::Unknown);
             self.at = self.end(&[";", "\n"]);
         }
         self.list();
@@ -399,12 +400,12 @@ impl<'t> Walk<'t> {
     fn forget(&mut self, start: usize) {
         for token in self.tokens.get(start..self.at).into_iter().flatten() {
             if let Some((name, _)) = self.scope.assignment(token.raw) {
-                self.set(name, Value::Unknown);
+                self.set(name, ShellValue::Unknown);
             }
         }
     }
 
-    fn set(&mut self, name: &str, value: Value) {
+    fn set(&mut self, name: &str, value: ShellValue) {
         self.scope.variables.insert(name.to_owned(), value);
     }
 
@@ -419,13 +420,13 @@ impl<'t> Walk<'t> {
         if compares_tree {
             let earlier = self.out.commands.iter_mut().rev();
             for command in earlier.take_while(|c| !c.compares_tree) {
-                if command.ending == Ending::Counts {
-                    command.ending = Ending::TreeCompared;
+                if command.ending == CommandEnding::Counts {
+                    command.ending = CommandEnding::TreeCompared;
                 }
             }
         }
         for name in &self.exported {
-            if let Some(Value::Known(value)) = self.scope.variables.get(name) {
+            if let Some(ShellValue::Known(value)) = self.scope.variables.get(name) {
                 env.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
@@ -494,10 +495,10 @@ impl<'t> Walk<'t> {
         }
         for (name, value) in env {
             match value {
-                Value::Known(value) => drop(self.assigned.insert(name, value)),
-                Value::Unset => drop(self.assigned.insert(name, String::new())),
-                Value::Unknown if name == "PATH" => {}
-                Value::Unknown => unknown = Some(format!("${name} in front of it")),
+                ShellValue::Known(value) => drop(self.assigned.insert(name, value)),
+                ShellValue::Unset => drop(self.assigned.insert(name, String::new())),
+                ShellValue::Unknown if name == "PATH" => {}
+                ShellValue::Unknown => unknown = Some(format!("${name} in front of it")),
             }
         }
         unknown = unknown.or_else(|| filled.iter().find_map(|word| word.unknown.clone()));
@@ -538,8 +539,8 @@ impl<'t> Walk<'t> {
             }
             "unset" | "read" => {
                 let value = match name {
-                    "read" => Value::Unknown,
-                    _ => Value::Unset,
+                    "read" => ShellValue::Unknown,
+                    _ => ShellValue::Unset,
                 };
                 for field in arguments.iter().flat_map(|word| &word.fields) {
                     self.set(field, value.clone());
@@ -591,14 +592,18 @@ impl<'t> Walk<'t> {
         let fields: Vec<String> = filled.iter().flat_map(|word| word.fields.clone()).collect();
         let text = fields.get(1..).unwrap_or_default().join(" ");
         if let Some((name, value)) = text.split_once('=') {
-            let value = Value::Known(value.to_owned());
-            let value = if unknown { Value::Unknown } else { value };
+            let value = ShellValue::Known(value.to_owned());
+            let value = if unknown { ShellValue::Unknown } else { value };
             self.out.sets.push((name.trim().to_owned(), value));
         }
     }
 
-    fn assign(&mut self, name: &str, value: Value) {
-        let value = if self.unsure { Value::Unknown } else { value };
+    fn assign(&mut self, name: &str, value: ShellValue) {
+        let value = if self.unsure {
+            ShellValue::Unknown
+        } else {
+            value
+        };
         self.set(name, value);
     }
 }
@@ -629,7 +634,7 @@ fn verifying(inner: &str) -> Option<Vec<String>> {
     let words: Vec<String> = first.map(str::to_owned).collect();
     let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_alphabetic());
     let verifies = match vplan_check::tool::matched::read(&words) {
-        Some(one) => matches!(one.class, Class::Tool | Class::Task) && one.verb.is_some(),
+        Some(one) => matches!(one.class, ToolClass::Tool | ToolClass::Task) && one.verb.is_some(),
         // An unknown command is reported.
         None => words.len() > 1 && words.first().is_some_and(is_name),
     };

@@ -22,17 +22,17 @@ pub fn recognize(name: &str, text: &str) -> Option<Kind> {
 }
 
 /// Reads a file of the tree; each task of it is a command that starts it.
-pub fn read(tree: &Tree, file: &RepoPath, kind: Kind) -> Reading {
+pub fn read(tree: &RepositoryTree, file: &RepoPath, kind: Kind) -> SourceReading {
     match kind.key {
         "github-workflow" => github::read(tree, std::slice::from_ref(file)),
         "gitlab-ci" => gitlab::read(tree, std::slice::from_ref(file)),
         _ if kind.has_hooks() => hooks::read_file(tree, kind, file),
         _ => {
-            let mut out = Reading::default();
+            let mut out = SourceReading::default();
             if let Some(tasks) = out.noted(file, tasks::read(tree, kind, file)) {
                 let all = tasks.all.iter().filter(|task| !task.name.is_empty());
                 let all = all.map(|task| {
-                    let mut found = tasks.start(tree, task, Origin::Ci);
+                    let mut found = tasks.start(tree, task, CommandOrigin::Ci);
                     found.label.clone_from(&task.name);
                     found
                 });

@@ -2,7 +2,7 @@
 //! cells of a matrix have it.
 
 use crate::prelude::*;
-use crate::shell::{self, Scope, Value};
+use crate::shell::{self, ShellScope, ShellValue};
 use vplan_check::tool::matched::read;
 
 /// What all commands of a script share.
@@ -66,9 +66,9 @@ pub(crate) struct Sink {
     /// The bytes of shell text that were read.
     spent: usize,
     /// What the reader returns.
-    pub(crate) out: Reading,
+    pub(crate) out: SourceReading,
     /// The commands by place, ending and identity.
-    index: BTreeMap<(Place, Ending, String), usize>,
+    index: BTreeMap<(Place, CommandEnding, String), usize>,
     /// The places that were read at least once, whatever other cells of a matrix leave out of them.
     pub(crate) read: BTreeSet<Place>,
 }
@@ -86,7 +86,9 @@ impl Sink {
         let mut verbs = read.iter().filter_map(|one| one.verb);
         let verifies = verbs.any(|verb| matches!(verb, Kind::Test | Kind::Lint));
         let publishes = matches!(task_word(name), TaskVerb::Never(_))
-            || read.iter().any(|one| matches!(one.class, Class::Never(_)));
+            || read
+                .iter()
+                .any(|one| matches!(one.class, ToolClass::Never(_)));
         let how = match own.iter().any(is_git) {
             true => "commits what it makes",
             false if publishes && !verifies => "publishes or measures",
@@ -107,7 +109,7 @@ impl Sink {
         text: &str,
         script: &Script,
         place_of: impl Fn(u32) -> Place,
-    ) -> (Vec<usize>, Vec<(String, Value)>) {
+    ) -> (Vec<usize>, Vec<(String, ShellValue)>) {
         self.read.insert(part.clone());
         let jobs = &mut self.out.jobs;
         jobs.entry(script.job.clone()).or_insert(part.clone());
@@ -117,7 +119,7 @@ impl Sink {
                 .skip(part.clone(), None, "more shell text than is read");
             return (Vec::new(), Vec::new());
         }
-        let scope = Scope {
+        let scope = ShellScope {
             dir: script.dir.clone(),
             variables: script.variables.all.clone(),
         };
@@ -129,14 +131,14 @@ impl Sink {
             let dir = script.checkout.to_root(&found.dir);
             let outside = dir.map(|dir| found.dir = dir).err();
             found.unknown = found.unknown.or_else(|| script.lost.clone()).or(outside);
-            if let (Some(how), Ending::Counts | Ending::TreeCompared) =
+            if let (Some(how), CommandEnding::Counts | CommandEnding::TreeCompared) =
                 (&script.ignored, &found.ending)
             {
-                found.ending = Ending::Ignored(how.clone());
+                found.ending = CommandEnding::Ignored(how.clone());
             }
             added.push(self.add(SourceCommand {
                 place: place_of(found.place.line),
-                origin: Origin::Ci,
+                origin: CommandOrigin::Ci,
                 job: Some(script.job.clone()),
                 label: script.label.clone(),
                 paths: script.paths.clone(),
@@ -156,8 +158,8 @@ impl Sink {
         if first.is_some_and(|first| first.compares_tree) {
             for at in before {
                 let found = self.out.found.get_mut(*at);
-                if let Some(found) = found.filter(|found| found.ending == Ending::Counts) {
-                    found.ending = Ending::TreeCompared;
+                if let Some(found) = found.filter(|found| found.ending == CommandEnding::Counts) {
+                    found.ending = CommandEnding::TreeCompared;
                 }
             }
         }
@@ -175,7 +177,7 @@ impl Sink {
         at
     }
 
-    pub(crate) fn reading(self) -> Reading {
+    pub(crate) fn reading(self) -> SourceReading {
         let Self { mut out, read, .. } = self;
         let is_left = |one: &NotRead| !read.contains(&one.place) || one.why.starts_with("more ");
         out.not_read.retain(is_left);

@@ -7,7 +7,7 @@ use crate::kinds::Kind;
 use crate::prelude::*;
 use vplan_check::tool::matched::read as read_command;
 use vplan_check::tool::table::kept;
-use vplan_front::tree::{Key, Value};
+use vplan_front::tree::{TreeKey, TreeValue};
 
 mod lines;
 pub(crate) mod tox;
@@ -23,7 +23,7 @@ pub struct Tasks {
 }
 
 /// The tasks that a program, as the table of tools names it, finds in a folder.
-pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
+pub fn of_program(tree: &RepositoryTree, program: &str, dir: &RepoPath) -> Option<Tasks> {
     let mut own = KINDS.iter().filter(|kind| kind.has_tasks());
     own.find_map(|kind| {
         let file = listed(kind.programs, program).then(|| file(tree, *kind, dir))?;
@@ -33,7 +33,7 @@ pub fn of_program(tree: &Tree, program: &str, dir: &RepoPath) -> Option<Tasks> {
 
 impl Kind {
     /// The command that starts a task. Of a `package.json` the package manager of its lock file.
-    pub fn words(self, tree: &Tree, dir: &RepoPath, task: &str) -> Vec<String> {
+    pub fn words(self, tree: &RepositoryTree, dir: &RepoPath, task: &str) -> Vec<String> {
         let mut words = words_of(self.start);
         if let ("package-json", Some(first)) = (self.key, words.first_mut()) {
             manager(tree, dir).clone_into(first);
@@ -50,11 +50,11 @@ impl Kind {
 const MANAGERS: [&str; 4] = ["pnpm", "yarn", "npm", "bun"];
 
 /// The package manager of a folder: of `packageManager` or a lock file, here or above.
-pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
+pub fn manager(tree: &RepositoryTree, dir: &RepoPath) -> &'static str {
     let above = dir.ancestors().into_iter().rev().chain([RepoPath::root()]);
     let mut found = above.filter_map(|folder| {
         let field = tree.part(&folder, "package.json:packageManager");
-        let field = field.as_ref().and_then(Node::text).unwrap_or_default();
+        let field = field.as_ref().and_then(TreeNode::text).unwrap_or_default();
         let named = MANAGERS
             .iter()
             .find(|one| field.split('@').next() == Some(one));
@@ -69,7 +69,7 @@ pub fn manager(tree: &Tree, dir: &RepoPath) -> &'static str {
 ///
 /// # Errors
 /// The file was not read, or is not of its format.
-pub fn read(tree: &Tree, runner: Kind, file: &RepoPath) -> Result<Tasks, String> {
+pub fn read(tree: &RepositoryTree, runner: Kind, file: &RepoPath) -> Result<Tasks, String> {
     let text = tree.source(file)?;
     let mut all = match runner.key {
         "make" => lines::make(text),
@@ -105,7 +105,7 @@ pub fn read(tree: &Tree, runner: Kind, file: &RepoPath) -> Result<Tasks, String>
 }
 
 /// The file of a runner in a folder: the first of its names that is there.
-pub fn file(tree: &Tree, runner: Kind, dir: &RepoPath) -> Option<RepoPath> {
+pub fn file(tree: &RepositoryTree, runner: Kind, dir: &RepoPath) -> Option<RepoPath> {
     runner.files().find_map(|name| {
         let file = dir.join(name.as_bytes()).ok()?;
         tree.texts.contains_key(&file).then_some(file)
@@ -114,7 +114,12 @@ pub fn file(tree: &Tree, runner: Kind, dir: &RepoPath) -> Option<RepoPath> {
 
 impl Tasks {
     /// The command that starts a task.
-    pub fn start(&self, tree: &Tree, task: &Task, origin: Origin) -> SourceCommand {
+    pub fn start(
+        &self,
+        tree: &RepositoryTree,
+        task: &Task,
+        origin: CommandOrigin,
+    ) -> SourceCommand {
         let words = self.runner.words(tree, &self.dir, &task.name);
         let place = Place::new(&self.file, task.line);
         SourceCommand {
@@ -143,7 +148,7 @@ impl Tasks {
         for task in &self.all {
             parts.extend(task.needs.iter().map(|need| (need.clone(), &*task.name)));
             for (_, text) in &task.commands {
-                let commands = shell::split(text, &Scope::new(&self.dir)).into_iter();
+                let commands = shell::split(text, &ShellScope::new(&self.dir)).into_iter();
                 let started = commands.filter_map(|one| read_command(&one.words)?.task);
                 for name in started.flat_map(|names| words_of(&names)) {
                     let name = name.strip_prefix("npm:").unwrap_or(&name);
@@ -173,7 +178,7 @@ fn map_tasks(data: &DataFile, keys: &str) -> Vec<Task> {
     scripts.collect()
 }
 
-fn map_task(data: &DataFile, prefix: &str, (key, node): &(Key, Node)) -> Option<Task> {
+fn map_task(data: &DataFile, prefix: &str, (key, node): &(TreeKey, TreeNode)) -> Option<Task> {
     let list = |name| node.get(name).into_iter().flat_map(texts);
     let needs = ["deps", "depends", "needs"].into_iter().flat_map(list);
     let is_own = !key.name.starts_with('_');
@@ -187,10 +192,10 @@ fn map_task(data: &DataFile, prefix: &str, (key, node): &(Key, Node)) -> Option<
 /// The keys under which a task of a mapping has its commands.
 const COMMANDS: &str = "run cmds cmd command shell composite sequence commands";
 
-fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
+fn commands(data: &DataFile, node: &TreeNode) -> Vec<(u32, String)> {
     let keys = COMMANDS.split(' ').filter_map(|key| node.get(key));
     let found = match &node.value {
-        Value::Map(_) => keys.collect(),
+        TreeValue::Map(_) => keys.collect(),
         _ => vec![node],
     };
     let texts = found.into_iter().flat_map(texts);
@@ -198,12 +203,12 @@ fn commands(data: &DataFile, node: &Node) -> Vec<(u32, String)> {
     placed.collect()
 }
 
-fn texts(node: &Node) -> Vec<(&Node, String)> {
+fn texts(node: &TreeNode) -> Vec<(&TreeNode, String)> {
     match &node.value {
-        Value::Text(text) => vec![(node, text.clone())],
+        TreeValue::Text(text) => vec![(node, text.clone())],
         _ => {
-            let text = |item: &Node| {
-                let words: Vec<&str> = item.list().iter().filter_map(Node::text).collect();
+            let text = |item: &TreeNode| {
+                let words: Vec<&str> = item.list().iter().filter_map(TreeNode::text).collect();
                 let text = item.text().or_else(|| item.text_at("cmd"));
                 text.map_or_else(|| words.join(" "), str::to_owned)
             };

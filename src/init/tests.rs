@@ -1,7 +1,7 @@
 //! Values for tests.
 
-use super::check::{Check, Key};
-use super::found::{Origin, Place, SourceCommand};
+use super::check::{CheckKey, ProposedCheck};
+use super::found::{CommandOrigin, Place, SourceCommand};
 use vplan_base::path::RepoPath;
 use vplan_check::Kind;
 
@@ -13,7 +13,7 @@ pub fn words(text: &str) -> Vec<String> {
 /// A command of CI at the root.
 pub fn ci_command(text: &str) -> SourceCommand {
     SourceCommand {
-        origin: Origin::Ci,
+        origin: CommandOrigin::Ci,
         ..SourceCommand::at(
             Place::new(&RepoPath::root(), 1),
             words(text),
@@ -23,19 +23,19 @@ pub fn ci_command(text: &str) -> SourceCommand {
 }
 
 /// A check at the root that runs this command.
-pub fn check(text: &str) -> Check {
+pub fn check(text: &str) -> ProposedCheck {
     let place = Place::new(&RepoPath::parse(b"ci.yml").unwrap(), 3);
-    Check {
+    ProposedCheck {
         name: "check".to_owned(),
         verb: Kind::Test,
         found: SourceCommand {
             place,
             ..ci_command(text)
         },
-        key: Key {
+        key: CheckKey {
             tool: text.to_owned(),
-            ..Key::default()
+            ..CheckKey::default()
         },
-        ..Check::default()
+        ..ProposedCheck::default()
     }
 }

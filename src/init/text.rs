@@ -8,7 +8,7 @@ use vplan_base::command::{Command, Env, Piece, to_text};
 use vplan_base::word::{Word, quote_literal, quote_string};
 use vplan_lang::command::parse_command;
 use vplan_lang::layout::{Formatted, reformat};
-use vplan_lang::parse::Caps;
+use vplan_lang::parse::ParserCaps;
 
 /// The most lines of the contract about what it does not cover.
 const MAX_REMARKS: usize = 5;
@@ -36,7 +36,12 @@ pub fn can_be_said(words: &[String]) -> bool {
 }
 
 /// Writes the contract.
-pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> String {
+pub fn write(
+    title: &str,
+    checks: &[ProposedCheck],
+    account: &Account,
+    tree: &RepositoryTree,
+) -> String {
     let mut out = String::from("vplan 1\n");
     if !title.is_empty() {
         let title = visible(title.as_bytes());
@@ -67,16 +72,16 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
         }
         out.push_str("}\n");
     }
-    let mut written: BTreeSet<&Condition> = BTreeSet::new();
+    let mut written: BTreeSet<&ProposedCondition> = BTreeSet::new();
     for check in checks {
         if !written.insert(&check.condition) {
             continue;
         }
         out.push('\n');
         let list = match &check.condition {
-            Condition::Set(set) => (*set).to_owned(),
-            Condition::Package => format!("dependents {FOLDER} {SHARED}"),
-            Condition::Own(globs) => {
+            ProposedCondition::Set(set) => (*set).to_owned(),
+            ProposedCondition::Package => format!("dependents {FOLDER} {SHARED}"),
+            ProposedCondition::Own(globs) => {
                 // A job's name begins with that of its file.
                 let job = check.found.job.as_deref();
                 let job = job.and_then(|job| job.split('/').next());
@@ -97,13 +102,13 @@ pub fn write(title: &str, checks: &[Check], account: &Account, tree: &Tree) -> S
 }
 
 /// The sets of files that conditions name.
-fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
+fn sets(out: &mut String, checks: &[ProposedCheck], tree: &RepositoryTree) {
     let mut written = BTreeSet::new();
     for check in checks {
         let set = match check.condition {
-            Condition::Set(set) => set,
-            Condition::Package => SHARED,
-            Condition::Own(_) => continue,
+            ProposedCondition::Set(set) => set,
+            ProposedCondition::Package => SHARED,
+            ProposedCondition::Own(_) => continue,
         };
         if written.insert(set) {
             let start = if written.len() == 1 { "\n" } else { "" };
@@ -114,17 +119,17 @@ fn sets(out: &mut String, checks: &[Check], tree: &Tree) {
 }
 
 /// The globs of the files for which a check runs; of one for each package those that start all.
-pub fn when(check: &Check, tree: &Tree, checks: &[Check]) -> Vec<String> {
+pub fn when(check: &ProposedCheck, tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<String> {
     match &check.condition {
-        Condition::Set(set) => conditions::globs(set, tree, checks),
-        Condition::Package => workspace::shared(tree, checks),
-        Condition::Own(globs) => globs.clone(),
+        ProposedCondition::Set(set) => conditions::globs(set, tree, checks),
+        ProposedCondition::Package => workspace::shared(tree, checks),
+        ProposedCondition::Own(globs) => globs.clone(),
     }
 }
 
 /// The command of a check as the contract has it: in that of a package its holes are open.
-pub fn command_text(check: &Check) -> String {
-    if check.condition != Condition::Package {
+pub fn command_text(check: &ProposedCheck) -> String {
+    if check.condition != ProposedCondition::Package {
         return command(&check.found.words).to_text();
     }
     let is_open = |word: &str| word.contains(FOLDER) || word.contains(NAME);
@@ -144,7 +149,7 @@ fn quoted(globs: &[String]) -> String {
 }
 
 /// The variables that at least three checks have, and that no other check sets otherwise.
-fn shared_env(checks: &[Check]) -> BTreeMap<String, String> {
+fn shared_env(checks: &[ProposedCheck]) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeMap<&String, usize>> = BTreeMap::new();
     for (name, value) in checks.iter().flat_map(|check| &check.found.env) {
         *values.entry(name).or_default().entry(value).or_default() += 1;
@@ -166,7 +171,11 @@ fn env(name: &str, value: &str) -> String {
     format!("env {}", to_text(&env, &[]))
 }
 
-fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> String {
+fn text_of(
+    check: &ProposedCheck,
+    all: &[ProposedCheck],
+    shared: &BTreeMap<String, String>,
+) -> String {
     let mut remarks = vec![place(&check.found.place)];
     remarks.extend(check.notes.iter().cloned());
     if check.is_uncounted {
@@ -202,9 +211,9 @@ fn text_of(check: &Check, all: &[Check], shared: &BTreeMap<String, String>) -> S
 }
 
 /// The text of a check, for each package where it is one of rows.
-fn in_rows(check: &Check, text: String) -> String {
+fn in_rows(check: &ProposedCheck, text: String) -> String {
     match check.condition {
-        Condition::Package => format!("each pkg in-workspace {{\n{text}}}\n"),
+        ProposedCondition::Package => format!("each pkg in-workspace {{\n{text}}}\n"),
         _ => text,
     }
 }
@@ -218,7 +227,7 @@ fn laid_out(text: String) -> String {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("contracts/verify.vplan", &text));
     let source = sources.get(id);
-    match source.map(|source| reformat(source, id, &Caps::default())) {
+    match source.map(|source| reformat(source, id, &ParserCaps::default())) {
         Some(Ok(Formatted::Text(text))) => text,
         _ => text,
     }
@@ -227,9 +236,9 @@ fn laid_out(text: String) -> String {
 /// The contract of a trial: these checks without conditions, and what they need. In the place of
 /// `{changed}` are all files that a check is for.
 pub fn for_trial(
-    checks: &[Check],
+    checks: &[ProposedCheck],
     wanted: &BTreeSet<String>,
-    tree: &Tree,
+    tree: &RepositoryTree,
     linked: &[&str],
 ) -> String {
     let all = checks.iter().enumerate();
@@ -258,7 +267,11 @@ pub fn for_trial(
 const MOST_TRIED_FILES: usize = 500;
 
 /// The files that a condition selects, relative to the folder of the check.
-fn files_for(tree: &Tree, check: &Check, checks: &[Check]) -> Vec<String> {
+fn files_for(
+    tree: &RepositoryTree,
+    check: &ProposedCheck,
+    checks: &[ProposedCheck],
+) -> Vec<String> {
     let list = when(check, tree, checks);
     let no = list.iter().filter_map(|glob| glob.strip_prefix('!'));
     let is_out = any_of(&no.collect::<Vec<_>>());

@@ -3,11 +3,11 @@
 use crate::prelude::*;
 use vplan_base::index::Index as _;
 use vplan_base::span;
-use vplan_front::tree::{self, Key, Value};
+use vplan_front::tree::{self, TreeKey, TreeValue};
 
 /// A repository: its tracked files by path, and the text of those that may declare something.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub struct RepositoryTree {
     /// All tracked files.
     pub files: BTreeSet<RepoPath>,
     /// The text of configurations, manifests and scripts: at most 1 MiB each.
@@ -24,7 +24,7 @@ pub struct Tree {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataFile {
     pub(crate) file: RepoPath,
-    pub(crate) root: Node,
+    pub(crate) root: TreeNode,
     /// The file of each source.
     files: Vec<RepoPath>,
     sources: Sources,
@@ -44,7 +44,7 @@ impl DataFile {
 
     /// The place of a text scalar's own lines: a block scalar (`|`, `>`) begins on the line after its
     /// key.
-    pub(crate) fn text_place(&self, node: &Node) -> Place {
+    pub(crate) fn text_place(&self, node: &TreeNode) -> Place {
         let source = self.sources.get(node.place.source);
         let raw = source.map_or("", |source| source.slice(node.place.span));
         let block = raw.starts_with(['|', '>']);
@@ -53,7 +53,7 @@ impl DataFile {
 
     /// Reads a text into it. Lines of YAML inside brackets that begin too far left are moved to the
     /// right: CI systems and hook managers take what the standard does not.
-    fn add(&mut self, file: &RepoPath, text: &str) -> Result<Node, String> {
+    fn add(&mut self, file: &RepoPath, text: &str) -> Result<TreeNode, String> {
         let mut text = text.to_owned();
         let mut left = if text.len() > MAX_MOVABLE {
             0
@@ -101,14 +101,14 @@ fn ending(file: &RepoPath) -> &[u8] {
 
 /// What a value has at a path of keys, separated by dots; empty where it has nothing of that kind.
 pub(crate) trait Keys {
-    fn at(&self, keys: &str) -> Option<&Node>;
+    fn at(&self, keys: &str) -> Option<&TreeNode>;
 
-    fn entries_at(&self, keys: &str) -> &[(Key, Node)] {
-        self.at(keys).map_or(&[], Node::entries)
+    fn entries_at(&self, keys: &str) -> &[(TreeKey, TreeNode)] {
+        self.at(keys).map_or(&[], TreeNode::entries)
     }
 
-    fn list_at(&self, keys: &str) -> &[Node] {
-        self.at(keys).map_or(&[], Node::list)
+    fn list_at(&self, keys: &str) -> &[TreeNode] {
+        self.at(keys).map_or(&[], TreeNode::list)
     }
 
     fn text_at(&self, keys: &str) -> Option<&str> {
@@ -126,41 +126,41 @@ pub(crate) trait Keys {
     }
 }
 
-impl Keys for Node {
-    fn at(&self, keys: &str) -> Option<&Node> {
+impl Keys for TreeNode {
+    fn at(&self, keys: &str) -> Option<&TreeNode> {
         keys.split('.').try_fold(self, |node, key| node.get(key))
     }
 }
 
-impl Keys for Option<&Node> {
-    fn at(&self, keys: &str) -> Option<&Node> {
+impl Keys for Option<&TreeNode> {
+    fn at(&self, keys: &str) -> Option<&TreeNode> {
         self.as_ref()?.at(keys)
     }
 }
 
 /// The text of a scalar as CI systems read it; empty for lists and mappings.
-pub(crate) fn scalar(node: &Node) -> String {
+pub(crate) fn scalar(node: &TreeNode) -> String {
     match &node.value {
-        Value::Text(text) => text.clone(),
-        Value::Bool(yes) => yes.to_string(),
-        Value::Whole(n) => n.to_string(),
-        Value::Other(raw) => raw
+        TreeValue::Text(text) => text.clone(),
+        TreeValue::Bool(yes) => yes.to_string(),
+        TreeValue::Whole(n) => n.to_string(),
+        TreeValue::Other(raw) => raw
             .parse()
             .map_or_else(|_| raw.clone(), |n: f64| n.to_string()),
-        Value::Null | Value::List(_) | Value::Map(_) => String::new(),
+        TreeValue::Null | TreeValue::List(_) | TreeValue::Map(_) => String::new(),
     }
 }
 
 /// The texts of a list, of lists in it, or of one scalar.
-pub(crate) fn scalars(node: &Node) -> Vec<String> {
+pub(crate) fn scalars(node: &TreeNode) -> Vec<String> {
     match &node.value {
-        Value::Null | Value::Map(_) => Vec::new(),
-        Value::List(items) => items.iter().flat_map(scalars).collect(),
+        TreeValue::Null | TreeValue::Map(_) => Vec::new(),
+        TreeValue::List(items) => items.iter().flat_map(scalars).collect(),
         _ => vec![scalar(node)],
     }
 }
 
-impl Tree {
+impl RepositoryTree {
     /// Makes a repository of these files, by name and text.
     #[cfg(test)]
     pub(crate) fn from_files(files: &[(&str, &str)]) -> Self {
@@ -218,7 +218,7 @@ impl Tree {
     }
 
     /// What a file `NAME` of a directory, or a part `NAME:KEYS` of it, has.
-    pub(crate) fn part(&self, dir: &RepoPath, part: &str) -> Option<Node> {
+    pub(crate) fn part(&self, dir: &RepoPath, part: &str) -> Option<TreeNode> {
         let (name, keys) = part.split_once(':').unwrap_or((part, ""));
         let root = self.read(&dir.join(name.as_bytes()).ok()?).ok()?.root;
         let keys = keys.split(' ').filter(|keys| !keys.is_empty());
@@ -229,7 +229,11 @@ impl Tree {
     /// Reads another file into a configuration: JSON with comments or TOML by its name, else YAML with
     /// merge keys (`<<`) and tags (`!reference`), where a tagged value is a mapping whose only key is
     /// the tag.
-    pub(crate) fn read_into(&self, data: &mut DataFile, file: &RepoPath) -> Result<Node, String> {
+    pub(crate) fn read_into(
+        &self,
+        data: &mut DataFile,
+        file: &RepoPath,
+    ) -> Result<TreeNode, String> {
         data.add(file, self.source(file)?)
     }
 }
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn an_alias_of_a_number_is_that_number() {
-        let tree = Tree::from_files(&[("a.yml", "a: &v 3.50\nb: *v\nc: [*v, x]\n")]);
+        let tree = RepositoryTree::from_files(&[("a.yml", "a: &v 3.50\nb: *v\nc: [*v, x]\n")]);
         let root = tree.read(&RepoPath::parse(b"a.yml").unwrap()).unwrap().root;
         assert_eq!(root.scalar_at("b"), "3.5");
         assert_eq!(root.scalars_at("c"), ["3.5", "x"]);
@@ -291,7 +295,11 @@ mod tests {
     fn brackets_may_close_below_their_key() {
         let list = "m:\n  os: [\n    \"a\",\n  # one\n  b,\n  ]\n  x: 1\n";
         let map = "- on: {\n  push: {},\n}\n- b\n";
-        let tree = Tree::from_files(&[("a.yml", list), ("b.yml", map), ("c.yml", "a: 'b\n c: 1")]);
+        let tree = RepositoryTree::from_files(&[
+            ("a.yml", list),
+            ("b.yml", map),
+            ("c.yml", "a: 'b\n c: 1"),
+        ]);
         let read = |name: &str| tree.read(&RepoPath::parse(name.as_bytes()).unwrap());
         let root = read("a.yml").unwrap().root;
         assert_eq!(root.scalars_at("m.os"), ["a", "b"]);

@@ -1,18 +1,18 @@
 //! Variables of CI jobs: which of them a check needs.
 
 use crate::prelude::*;
-use crate::shell::{Value, names};
+use crate::shell::{ShellValue, names};
 
 /// The variables of a job, from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables {
-    pub(crate) all: BTreeMap<String, Value>,
+    pub(crate) all: BTreeMap<String, ShellValue>,
     /// Those of one step.
     of_step: BTreeSet<String>,
 }
 
 impl Variables {
-    pub(crate) fn set(&mut self, name: &str, value: Value, of_step: bool) {
+    pub(crate) fn set(&mut self, name: &str, value: ShellValue, of_step: bool) {
         self.all.insert(name.to_owned(), value);
         self.of_step.remove(name);
         self.of_step.extend(of_step.then(|| name.to_owned()));
@@ -27,7 +27,7 @@ impl Variables {
         env: &mut BTreeMap<String, String>,
     ) {
         for (name, value) in &self.all {
-            let Value::Known(value) = value else {
+            let ShellValue::Known(value) = value else {
                 continue;
             };
             let is_plain =

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 use vplan_base::hole::as_part_of_name;
 use vplan_base::workspace::{FoundMembers, Manifest, WorkspaceQuery};
-use vplan_front::workspace::{Files, read};
+use vplan_front::workspace::{WorkspaceFiles, read};
 
 /// The hole of a package's folder, and that of its name.
 pub const FOLDER: &str = "{pkg}";
@@ -17,13 +17,13 @@ const WHOLE: &str = "--workspaces -ws -r --recursive turbo nx lerna wsrun foreac
 
 /// The packages of the workspace whose manifest is at the root: none where there are several, or it
 /// cannot be read.
-fn packages(tree: &Tree) -> Option<FoundMembers> {
+fn packages(tree: &RepositoryTree) -> Option<FoundMembers> {
     let paths: Vec<RepoPath> = tree.files.iter().cloned().collect();
     let text = |path: &RepoPath| {
         let text = tree.source(path).map(str::to_owned);
         text.map_err(std::io::Error::other)
     };
-    let files = Files {
+    let files = WorkspaceFiles {
         paths: &paths,
         text: &text,
     };
@@ -31,14 +31,14 @@ fn packages(tree: &Tree) -> Option<FoundMembers> {
 }
 
 /// The folders of the packages of the workspace.
-pub fn folders(tree: &Tree) -> BTreeSet<RepoPath> {
+pub fn folders(tree: &RepositoryTree) -> BTreeSet<RepoPath> {
     let found = packages(tree).into_iter();
     found.flat_map(|found| found.members.into_keys()).collect()
 }
 
 /// The folders of the packages where each must have its tests started by itself, as no command at the
 /// root starts those of all: `cargo test` and `pytest` do.
-pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
+pub fn started_alone(tree: &RepositoryTree, language: &str) -> Vec<RepoPath> {
     let found = packages(tree).filter(|found| found.members.len() >= FEW);
     match (found.as_ref().and_then(|found| found.manifest), language) {
         (Some(Manifest::Npm | Manifest::Pnpm), "javascript") | (Some(Manifest::Go), "go") => {
@@ -50,7 +50,7 @@ pub fn started_alone(tree: &Tree, language: &str) -> Vec<RepoPath> {
 
 /// What is left of a check when its package is taken out: its words are operands, its variables
 /// options. `None` where it says nothing of the package.
-fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
+fn template(check: &ProposedCheck, folder: &RepoPath, name: &str) -> Option<CheckKey> {
     let in_folder = !folder.is_root() && check.found.dir == *folder;
     let path = folder.to_string();
     let words = check.found.words.iter();
@@ -62,12 +62,12 @@ fn template(check: &Check, folder: &RepoPath, name: &str) -> Option<Key> {
     let env = check.found.env.iter();
     let env = env.map(|(name, value)| format!("{name}={value}"));
     let is_about = in_folder || words != check.found.words;
-    is_about.then(|| Key {
+    is_about.then(|| CheckKey {
         verb: check.verb,
         dir,
         options: env.chain(check.unchanged.then(String::new)).collect(),
         operands: words,
-        ..Key::default()
+        ..CheckKey::default()
     })
 }
 
@@ -88,7 +88,7 @@ fn without(word: &str, folder: &str, name: &str) -> String {
 /// one. A package without it would have a row without a command, so then they stay as they are; also
 /// where they follow a build of their job, or have their own conditions, and where the names of packages
 /// are one in a check's name.
-pub fn rows(checks: &mut [Check], tree: &Tree) {
+pub fn rows(checks: &mut [ProposedCheck], tree: &RepositoryTree) {
     let Some(found) = packages(tree).filter(|found| found.members.len() >= FEW) else {
         return;
     };
@@ -99,11 +99,11 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
     let builds = checks.iter().filter(|check| check.is_build);
     let jobs = builds.filter_map(|check| check.found.job.clone());
     let built: BTreeSet<String> = jobs.collect();
-    let mut all: BTreeMap<Key, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
+    let mut all: BTreeMap<CheckKey, (BTreeSet<&RepoPath>, BTreeSet<usize>)> = BTreeMap::new();
     for (at, check) in checks.iter().enumerate() {
         let job = check.found.job.as_ref();
         let is_behind = job.is_some_and(|job| built.contains(job));
-        if is_behind || !matches!(check.condition, Condition::Set(_)) {
+        if is_behind || !matches!(check.condition, ProposedCondition::Set(_)) {
             continue;
         }
         for (folder, member) in &found.members {
@@ -120,7 +120,7 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
         let own = own
             .filter(|(at, _)| places.contains(at))
             .map(|(_, check)| check);
-        let own: Vec<&mut Check> = own.collect();
+        let own: Vec<&mut ProposedCheck> = own.collect();
         let is_uncounted = own.iter().any(|one| one.is_uncounted);
         let Some(first) = own.first() else { continue };
         let name = format!("{}-{NAME}", first.name);
@@ -130,7 +130,7 @@ pub fn rows(checks: &mut [Check], tree: &Tree) {
             check.is_uncounted = is_uncounted;
             check.name.clone_from(&name);
             check.key.clone_from(&key);
-            check.condition = Condition::Package;
+            check.condition = ProposedCondition::Package;
             check.notes.push(note);
             check.found.words.clone_from(&key.operands);
             check.found.dir.clone_from(&key.dir);
@@ -146,7 +146,7 @@ pub fn is_whole(task: &Task) -> bool {
 }
 
 /// The globs of the files that are in no package, prose left out.
-pub fn shared(tree: &Tree, checks: &[Check]) -> Vec<String> {
+pub fn shared(tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<String> {
     let folders = folders(tree);
     let mut by_parent: BTreeMap<RepoPath, BTreeSet<&RepoPath>> = BTreeMap::new();
     for folder in folders.iter().filter(|folder| !folder.is_root()) {

@@ -3,7 +3,7 @@
 //! The tree is uniform: a statement is a keyword, arguments and perhaps a block. What arguments a
 //! keyword takes is defined by the table in `statement`; what they mean, by the front end.
 
-use super::statement::{Context, Statement};
+use super::statement::{Statement, StatementContext};
 use std::borrow::Cow;
 use std::ops::Range;
 use vplan_base::command::{Command, Piece};
@@ -52,7 +52,7 @@ pub struct Node<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body<'a> {
     /// The context of its statements, which determines the permitted ones.
-    pub context: Context,
+    pub context: StatementContext,
     /// The `{`.
     pub open: Span,
     /// Its statements, in order.

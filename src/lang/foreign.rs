@@ -1,7 +1,7 @@
 //! Words of other tools, and what to write for each: `foreign.table`, which the parser asks before it
 //! looks for a misspelt word of the language.
 
-use super::statement::Context;
+use super::statement::StatementContext;
 use std::sync::LazyLock;
 use vplan_base::table;
 use vplan_base::word::has_word;
@@ -36,15 +36,15 @@ pub struct Foreign {
 impl Foreign {
     /// Whether the answer is about checks and what is around them, so that it holds in this
     /// context.
-    fn is_about(self, context: Context) -> bool {
+    fn is_about(self, context: StatementContext) -> bool {
         match context {
-            Context::Top
-            | Context::Group
-            | Context::Check
-            | Context::Override
-            | Context::Service
-            | Context::Defaults => true,
-            Context::Limits => {
+            StatementContext::Top
+            | StatementContext::Group
+            | StatementContext::Check
+            | StatementContext::Override
+            | StatementContext::Service
+            | StatementContext::Defaults => true,
+            StatementContext::Limits => {
                 matches!(self.advice, Advice::Word("jobs" | "budget" | "max-checks"))
             }
             _ => false,
@@ -62,9 +62,13 @@ fn plain(word: &str) -> Option<String> {
 }
 
 /// Finds the row of a word, in whatever case and with or without hyphens and underscores.
-pub fn find(word: &str, context: Context) -> Option<Foreign> {
+pub fn find(word: &str, context: StatementContext) -> Option<Foreign> {
     let plain = plain(word)?;
-    if matches!(context, Context::Change | Context::Override) && has_word(TAKEN_OUT.words, &plain) {
+    if matches!(
+        context,
+        StatementContext::Change | StatementContext::Override
+    ) && has_word(TAKEN_OUT.words, &plain)
+    {
         return Some(TAKEN_OUT);
     }
     let mut rows = TABLE.rows.iter().copied();
@@ -133,7 +137,7 @@ mod tests {
             for word in row.words.split(' ') {
                 assert!(seen.insert(word), "`{word}` stands twice");
                 assert!(word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
-                assert!(find(word, Context::Check).is_some(), "{word}");
+                assert!(find(word, StatementContext::Check).is_some(), "{word}");
             }
             if let Word(word) = row.advice {
                 assert!(STATEMENTS.iter().any(|s| s.word == word), "{word}");
@@ -146,15 +150,15 @@ mod tests {
                 );
             }
         }
-        assert!(find("Working_Directory", Context::Check).is_some());
-        assert!(find("retry", Context::Gate).is_none());
+        assert!(find("Working_Directory", StatementContext::Check).is_some());
+        assert!(find("retry", StatementContext::Gate).is_none());
         assert_eq!(
             (tool("depends-on"), tool("chdir")),
             ("Turborepo", "other tools")
         );
         for (name, words) in &TABLE.tools {
             for word in words.split(' ') {
-                let known = find(word, Context::Check).is_some();
+                let known = find(word, StatementContext::Check).is_some();
                 assert!(
                     known || STATEMENTS.iter().any(|s| s.word == word),
                     "{name}: {word}"

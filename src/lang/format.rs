@@ -5,7 +5,7 @@
 //! that may differ between two equivalent files. The digest of a contract is taken over this form.
 
 use super::ast::{Arg, Ast, Holed, HoledWord, Node, Value};
-use super::statement::{Context, Item, Keyword, Slot};
+use super::statement::{Keyword, Slot, StatementContext, StatementItem};
 use vplan_base::canon::Digest;
 use vplan_base::command::{Command, Piece, quote};
 use vplan_base::word::{Word, quote_literal, quote_pattern, quote_string, quote_with_holes};
@@ -47,16 +47,16 @@ fn sort_nodes(nodes: &mut [Node<'_>]) {
 
 /// Whether the lines of a block mean the same in any order. The lines of a `file` block are tried
 /// in order, and the statements of a group are checks.
-pub fn is_sorted_block(context: Context) -> bool {
+pub fn is_sorted_block(context: StatementContext) -> bool {
     matches!(
         context,
-        Context::Check
-            | Context::Override
-            | Context::Service
-            | Context::Defaults
-            | Context::Limits
-            | Context::Gate
-            | Context::Machine
+        StatementContext::Check
+            | StatementContext::Override
+            | StatementContext::Service
+            | StatementContext::Defaults
+            | StatementContext::Limits
+            | StatementContext::Gate
+            | StatementContext::Machine
     )
 }
 
@@ -110,14 +110,15 @@ fn takes_globs(node: &Node<'_>) -> bool {
     node.statement.slots.iter().any(|slot| {
         matches!(
             slot,
-            Slot::One(Item::Sel | Item::Glob) | Slot::Many(Item::Sel | Item::Glob)
+            Slot::One(StatementItem::Sel | StatementItem::Glob)
+                | Slot::Many(StatementItem::Sel | StatementItem::Glob)
         )
     })
 }
 
 /// Whether the string of a statement is the pattern of a line.
 pub(super) fn is_pattern(node: &Node<'_>) -> bool {
-    node.statement.contexts == [Context::Format]
+    node.statement.contexts == [StatementContext::Format]
 }
 
 fn indent(depth: usize, out: &mut String) {

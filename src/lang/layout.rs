@@ -6,7 +6,7 @@
 
 use super::ast::{Arg, Ast, Body, Node, Trivia, Value, same_values};
 use super::format::{is_pattern, is_sorted_block};
-use super::parse::{Caps, parse};
+use super::parse::{ParserCaps, parse};
 use super::statement::Keyword;
 use std::borrow::Cow;
 use vplan_base::diagnostic::Diagnostics;
@@ -47,7 +47,11 @@ impl std::fmt::Display for NotEquivalent {
 ///
 /// # Errors
 /// A result that is not equivalent.
-pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted, NotEquivalent> {
+pub fn reformat(
+    source: &Source,
+    id: SourceId,
+    caps: &ParserCaps,
+) -> Result<Formatted, NotEquivalent> {
     let (ast, diagnostics) = parse(source, id, caps);
     if diagnostics.has_errors() {
         return Ok(Formatted::Invalid(diagnostics));
@@ -59,7 +63,7 @@ pub fn reformat(source: &Source, id: SourceId, caps: &Caps) -> Result<Formatted,
     let again = Source::new(source.name(), &text);
     let (read, diagnostics) = parse(&again, id, caps);
     if diagnostics.has_errors() {
-        let wide = Caps {
+        let wide = ParserCaps {
             file_bytes: usize::MAX,
             line_bytes: usize::MAX,
             ..*caps
@@ -434,7 +438,7 @@ mod tests {
     #[track_caller]
     fn fmt(text: &str) -> String {
         let source = Source::new("a.vplan", text);
-        match reformat(&source, SourceId(0), &Caps::default()) {
+        match reformat(&source, SourceId(0), &ParserCaps::default()) {
             Ok(Formatted::Text(text)) => text,
             other => panic!("{other:?}\n{text}"),
         }
@@ -541,15 +545,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written() {
-        let read =
-            |text: &str, caps: &Caps| reformat(&Source::new("a", text), SourceId(0), caps).unwrap();
+        let read = |text: &str, caps: &ParserCaps| {
+            reformat(&Source::new("a", text), SourceId(0), caps).unwrap()
+        };
         assert!(
-            matches!(read("vplan 1\ncheck {\n", &Caps::default()), Formatted::Invalid(d) if d.has_errors())
+            matches!(read("vplan 1\ncheck {\n", &ParserCaps::default()), Formatted::Invalid(d) if d.has_errors())
         );
         let text = "vplan 1\nrun xxxxxxxxx\t;y\n".replace(";y", "y");
-        let tight = Caps {
+        let tight = ParserCaps {
             line_bytes: 16,
-            ..Caps::default()
+            ..ParserCaps::default()
         };
         assert!(matches!(read(&text, &tight), Formatted::Text(_)));
         let nested = "vplan 1\nbyRole worker {\nrun xxxxxxxxxxxx\n}\n";

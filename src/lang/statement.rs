@@ -6,7 +6,7 @@ use vplan_base::setting::{Row, Setting, Takes};
 
 /// The context of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Context {
+pub enum StatementContext {
     /// The top level.
     Top,
     /// A conditional block or a `tier` block.
@@ -45,35 +45,35 @@ pub enum Context {
     Unknown,
 }
 
-impl Context {
+impl StatementContext {
     /// Returns its name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Context::Top => "at the top level",
-            Context::Group => "in a conditional or `tier` block",
-            Context::Each => "in an `each` block",
-            Context::Check => "in a `check` block",
-            Context::Change => "in the block of an `import`",
-            Context::Override => "in an `override` block",
-            Context::Service => "in a `service` block",
-            Context::File => "in a `file` block",
-            Context::Role => "in a `role` block",
-            Context::Limits => "in a `limits` block",
-            Context::Defaults => "in a `defaults` block",
-            Context::Scope => "in a `scope` block",
-            Context::Recover => "in a `recover` block",
-            Context::Gate => "in a `gate` block",
-            Context::Format => "in a `format` block",
-            Context::Machine => "in a `machine` block",
-            Context::Expect => "in an `expect` block",
-            Context::Unknown => "in this block",
+            StatementContext::Top => "at the top level",
+            StatementContext::Group => "in a conditional or `tier` block",
+            StatementContext::Each => "in an `each` block",
+            StatementContext::Check => "in a `check` block",
+            StatementContext::Change => "in the block of an `import`",
+            StatementContext::Override => "in an `override` block",
+            StatementContext::Service => "in a `service` block",
+            StatementContext::File => "in a `file` block",
+            StatementContext::Role => "in a `role` block",
+            StatementContext::Limits => "in a `limits` block",
+            StatementContext::Defaults => "in a `defaults` block",
+            StatementContext::Scope => "in a `scope` block",
+            StatementContext::Recover => "in a `recover` block",
+            StatementContext::Gate => "in a `gate` block",
+            StatementContext::Format => "in a `format` block",
+            StatementContext::Machine => "in a `machine` block",
+            StatementContext::Expect => "in an `expect` block",
+            StatementContext::Unknown => "in this block",
         }
     }
 }
 
 /// One kind of argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum StatementItem {
     /// A name that is defined here, or a plain label.
     Name,
     /// A name that is defined elsewhere, perhaps in a namespace.
@@ -91,17 +91,17 @@ pub enum Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Exactly one.
-    One(Item),
+    One(StatementItem),
     /// One or more.
-    Many(Item),
+    Many(StatementItem),
     /// Any number, none included.
-    Any(Item),
+    Any(StatementItem),
     /// One, or none.
-    Maybe(Item),
+    Maybe(StatementItem),
     /// Exactly this word.
     Literal(&'static str),
     /// Exactly this word and an item after it, or neither.
-    Optional(&'static str, Item),
+    Optional(&'static str, StatementItem),
     /// `=`
     Equals,
     /// Groups of names, joined with `->`.
@@ -133,10 +133,10 @@ pub struct Statement {
     /// The word that begins it.
     pub word: &'static str,
     /// The contexts in which it may occur.
-    pub contexts: &'static [Context],
+    pub contexts: &'static [StatementContext],
     pub slots: &'static [Slot],
     /// The context of its block, if it opens one.
-    pub body: Option<Context>,
+    pub body: Option<StatementContext>,
     /// Its syntax, for messages.
     pub usage: &'static str,
 }
@@ -179,47 +179,59 @@ macro_rules! statements {
     };
 }
 
-const TOP: &[Context] = &[Context::Top];
+const TOP: &[StatementContext] = &[StatementContext::Top];
 /// At the top level, and as often as an `each` around says.
-const REPEATED: &[Context] = &[Context::Top, Context::Each];
-const ENTRY: &[Context] = &[Context::Top, Context::Each, Context::Group];
-const GROUP: &[Context] = &[Context::Group];
-/// Of a check, where it is defined or where an import changes it.
-const OF_CHECK: &[Context] = &[Context::Check, Context::Override];
-const SHARED: &[Context] = &[Context::Check, Context::Override, Context::Defaults];
-const CHANGE: &[Context] = &[Context::Change];
-const OVERRIDE: &[Context] = &[Context::Override];
-/// Of a check, and of a service that runs with it.
-const OF_COMMAND: &[Context] = &[Context::Check, Context::Override, Context::Service];
-const SERVED: &[Context] = &[
-    Context::Check,
-    Context::Override,
-    Context::Defaults,
-    Context::Service,
+const REPEATED: &[StatementContext] = &[StatementContext::Top, StatementContext::Each];
+const ENTRY: &[StatementContext] = &[
+    StatementContext::Top,
+    StatementContext::Each,
+    StatementContext::Group,
 ];
-const SERVICE: &[Context] = &[Context::Service];
-const FILE: &[Context] = &[Context::File];
-const ROLE: &[Context] = &[Context::Role];
-const LIMITS: &[Context] = &[Context::Limits];
-const SCOPE: &[Context] = &[Context::Scope];
-const RECOVER: &[Context] = &[Context::Recover];
-const GATE: &[Context] = &[Context::Gate];
-const FORMAT: &[Context] = &[Context::Format];
-const MACHINE: &[Context] = &[Context::Machine];
-const EXPECT: &[Context] = &[Context::Expect];
+const GROUP: &[StatementContext] = &[StatementContext::Group];
+/// Of a check, where it is defined or where an import changes it.
+const OF_CHECK: &[StatementContext] = &[StatementContext::Check, StatementContext::Override];
+const SHARED: &[StatementContext] = &[
+    StatementContext::Check,
+    StatementContext::Override,
+    StatementContext::Defaults,
+];
+const CHANGE: &[StatementContext] = &[StatementContext::Change];
+const OVERRIDE: &[StatementContext] = &[StatementContext::Override];
+/// Of a check, and of a service that runs with it.
+const OF_COMMAND: &[StatementContext] = &[
+    StatementContext::Check,
+    StatementContext::Override,
+    StatementContext::Service,
+];
+const SERVED: &[StatementContext] = &[
+    StatementContext::Check,
+    StatementContext::Override,
+    StatementContext::Defaults,
+    StatementContext::Service,
+];
+const SERVICE: &[StatementContext] = &[StatementContext::Service];
+const FILE: &[StatementContext] = &[StatementContext::File];
+const ROLE: &[StatementContext] = &[StatementContext::Role];
+const LIMITS: &[StatementContext] = &[StatementContext::Limits];
+const SCOPE: &[StatementContext] = &[StatementContext::Scope];
+const RECOVER: &[StatementContext] = &[StatementContext::Recover];
+const GATE: &[StatementContext] = &[StatementContext::Gate];
+const FORMAT: &[StatementContext] = &[StatementContext::Format];
+const MACHINE: &[StatementContext] = &[StatementContext::Machine];
+const EXPECT: &[StatementContext] = &[StatementContext::Expect];
 
 const COMMAND: &[Slot] = &[Slot::Command];
-const STR: &[Slot] = &[Slot::One(Item::Str)];
-const STRS: &[Slot] = &[Slot::Many(Item::Str)];
-const SELS: &[Slot] = &[Slot::Many(Item::Sel)];
-const NAME: &[Slot] = &[Slot::One(Item::Name)];
-const NAMES: &[Slot] = &[Slot::Many(Item::Name)];
-const REFERENCES: &[Slot] = &[Slot::Many(Item::Reference)];
-const NUMBER: &[Slot] = &[Slot::One(Item::Word("a number"))];
-const TIER: &[Slot] = &[Slot::One(Item::Word("a tier"))];
-const DURATION: &[Slot] = &[Slot::One(Item::Word("a duration"))];
+const STR: &[Slot] = &[Slot::One(StatementItem::Str)];
+const STRS: &[Slot] = &[Slot::Many(StatementItem::Str)];
+const SELS: &[Slot] = &[Slot::Many(StatementItem::Sel)];
+const NAME: &[Slot] = &[Slot::One(StatementItem::Name)];
+const NAMES: &[Slot] = &[Slot::Many(StatementItem::Name)];
+const REFERENCES: &[Slot] = &[Slot::Many(StatementItem::Reference)];
+const NUMBER: &[Slot] = &[Slot::One(StatementItem::Word("a number"))];
+const TIER: &[Slot] = &[Slot::One(StatementItem::Word("a tier"))];
+const DURATION: &[Slot] = &[Slot::One(StatementItem::Word("a duration"))];
 const FLAG: &[Slot] = &[];
-const SEVERITIES: &[Slot] = &[Slot::Many(Item::Word("a word of `{severity}`"))];
+const SEVERITIES: &[Slot] = &[Slot::Many(StatementItem::Word("a word of `{severity}`"))];
 
 /// Returns the arguments of a setting.
 fn slots(setting: &Setting) -> &'static [Slot] {
@@ -227,7 +239,7 @@ fn slots(setting: &Setting) -> &'static [Slot] {
         Takes::Flag => FLAG,
         // Once for each such row, as long as the table is there.
         Takes::Number { called, .. } | Takes::Word { called, .. } => {
-            Vec::leak(vec![Slot::One(Item::Word(called))])
+            Vec::leak(vec![Slot::One(StatementItem::Word(called))])
         }
         Takes::Duration => DURATION,
         Takes::Text | Takes::Path => STR,
@@ -235,83 +247,83 @@ fn slots(setting: &Setting) -> &'static [Slot] {
         Takes::Name => NAME,
         Takes::Names => NAMES,
         Takes::References => REFERENCES,
-        Takes::Variables => &[Slot::Many(Item::Word("the name of a variable"))],
+        Takes::Variables => &[Slot::Many(StatementItem::Word("the name of a variable"))],
         Takes::Assignment => &[Slot::Assignment],
-        Takes::Codes => &[Slot::Many(Item::Word("an exit code"))],
-        Takes::Globs => &[Slot::Many(Item::Glob)],
+        Takes::Codes => &[Slot::Many(StatementItem::Word("an exit code"))],
+        Takes::Globs => &[Slot::Many(StatementItem::Glob)],
         Takes::Selection => SELS,
         Takes::Command => COMMAND,
         Takes::Report => &[
-            Slot::One(Item::Word("a report format")),
-            Slot::One(Item::Glob),
+            Slot::One(StatementItem::Word("a report format")),
+            Slot::One(StatementItem::Glob),
         ],
     }
 }
 
 statements! {
-    Vplan "vplan" in TOP, takes &[Slot::One(Item::Word("a version"))], opens None, "vplan 1";
+    Vplan "vplan" in TOP, takes &[Slot::One(StatementItem::Word("a version"))], opens None, "vplan 1";
     Contract "contract" in TOP, takes STR, opens None, "contract \"NAME\"";
     Base "base" in TOP, takes STR, opens None, "base \"BRANCH\"";
     Linked "linked" in TOP, takes STRS, opens None, "linked \"PATH\" …";
     Import "import" in REPEATED,
         takes &[
-            Slot::One(Item::Str), Slot::Optional("as", Item::Name), Slot::Optional("at", Item::Str), Slot::MaybeBlock,
+            Slot::One(StatementItem::Str), Slot::Optional("as", StatementItem::Name), Slot::Optional("at", StatementItem::Str), Slot::MaybeBlock,
         ],
-        opens Some(Context::Change), "import \"PATH\" as NAME at \"DIR\"";
+        opens Some(StatementContext::Change), "import \"PATH\" as NAME at \"DIR\"";
     Without "without" in CHANGE, takes REFERENCES, opens None, "without NAME …";
-    AllowImport "allow" in CHANGE, takes &[Slot::Many(Item::Word("`reads`, `network` or `sandbox`"))], opens None,
+    AllowImport "allow" in CHANGE, takes &[Slot::Many(StatementItem::Word("`reads`, `network` or `sandbox`"))], opens None,
         "allow WORD …";
-    Override "override" in CHANGE, takes &[Slot::One(Item::Reference)], opens Some(Context::Override),
+    Override "override" in CHANGE, takes &[Slot::One(StatementItem::Reference)], opens Some(StatementContext::Override),
         "override NAME {";
-    Paths "paths" in REPEATED, takes &[Slot::One(Item::Name), Slot::Equals, Slot::Many(Item::Sel)], opens None,
+    Paths "paths" in REPEATED, takes &[Slot::One(StatementItem::Name), Slot::Equals, Slot::Many(StatementItem::Sel)], opens None,
         "paths NAME = \"GLOB\" …";
-    Each "each" in ENTRY, takes &[Slot::Each], opens Some(Context::Each), "each NAME in VALUE … {";
-    Check "check" in ENTRY, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Check),
+    Each "each" in ENTRY, takes &[Slot::Each], opens Some(StatementContext::Each), "each NAME in VALUE … {";
+    Check "check" in ENTRY, takes &[Slot::One(StatementItem::Name), Slot::ColonOrBlock], opens Some(StatementContext::Check),
         "check NAME: COMMAND";
-    Service "service" in REPEATED, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens Some(Context::Service),
+    Service "service" in REPEATED, takes &[Slot::One(StatementItem::Name), Slot::ColonOrBlock], opens Some(StatementContext::Service),
         "service NAME: COMMAND";
     RunAnonymous "run" in ENTRY, takes COMMAND, opens None, "run COMMAND";
     Use "use" in GROUP, takes REFERENCES, opens None, "use NAME …";
-    ByRole "byRole" in ENTRY, takes NAMES, opens Some(Context::Group), "byRole NAME … {";
-    WhenChangedAny "whenChangedAny" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedAny \"GLOB\" … {";
-    WhenChangedAll "whenChangedAll" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedAll \"GLOB\" … {";
-    WhenChangedOnly "whenChangedOnly" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedOnly \"GLOB\" … {";
-    WhenChangedNone "whenChangedNone" in ENTRY, takes SELS, opens Some(Context::Group), "whenChangedNone \"GLOB\" … {";
-    WhenExists "whenExists" in ENTRY, takes STRS, opens Some(Context::Group), "whenExists \"PATH\" … {";
-    WhenExistsAny "whenExistsAny" in ENTRY, takes STRS, opens Some(Context::Group), "whenExistsAny \"PATH\" … {";
-    WhenAbsent "whenAbsent" in ENTRY, takes STRS, opens Some(Context::Group), "whenAbsent \"PATH\" … {";
-    TierBlock "tier" in ENTRY, takes TIER, opens Some(Context::Group), "tier N {";
+    ByRole "byRole" in ENTRY, takes NAMES, opens Some(StatementContext::Group), "byRole NAME … {";
+    WhenChangedAny "whenChangedAny" in ENTRY, takes SELS, opens Some(StatementContext::Group), "whenChangedAny \"GLOB\" … {";
+    WhenChangedAll "whenChangedAll" in ENTRY, takes SELS, opens Some(StatementContext::Group), "whenChangedAll \"GLOB\" … {";
+    WhenChangedOnly "whenChangedOnly" in ENTRY, takes SELS, opens Some(StatementContext::Group), "whenChangedOnly \"GLOB\" … {";
+    WhenChangedNone "whenChangedNone" in ENTRY, takes SELS, opens Some(StatementContext::Group), "whenChangedNone \"GLOB\" … {";
+    WhenExists "whenExists" in ENTRY, takes STRS, opens Some(StatementContext::Group), "whenExists \"PATH\" … {";
+    WhenExistsAny "whenExistsAny" in ENTRY, takes STRS, opens Some(StatementContext::Group), "whenExistsAny \"PATH\" … {";
+    WhenAbsent "whenAbsent" in ENTRY, takes STRS, opens Some(StatementContext::Group), "whenAbsent \"PATH\" … {";
+    TierBlock "tier" in ENTRY, takes TIER, opens Some(StatementContext::Group), "tier N {";
     Risk "risk" in REPEATED,
         takes &[
-            Slot::One(Item::Name), Slot::Literal("tier"), Slot::One(Item::Word("a tier")), Slot::Many(Item::Sel),
+            Slot::One(StatementItem::Name), Slot::Literal("tier"), Slot::One(StatementItem::Word("a tier")), Slot::Many(StatementItem::Sel),
         ],
         opens None, "risk NAME tier N \"GLOB\" …";
     Sequence "sequence" in REPEATED, takes &[Slot::Groups], opens None, "sequence NAME -> NAME …";
-    Role "role" in TOP, takes NAME, opens Some(Context::Role), "role NAME {";
-    Limits "limits" in TOP, takes FLAG, opens Some(Context::Limits), "limits {";
-    Defaults "defaults" in TOP, takes &[Slot::Maybe(Item::Word("a verb"))], opens Some(Context::Defaults),
+    Role "role" in TOP, takes NAME, opens Some(StatementContext::Role), "role NAME {";
+    Limits "limits" in TOP, takes FLAG, opens Some(StatementContext::Limits), "limits {";
+    Defaults "defaults" in TOP, takes &[Slot::Maybe(StatementItem::Word("a verb"))], opens Some(StatementContext::Defaults),
         "defaults VERB {";
-    Scope "scope" in TOP, takes FLAG, opens Some(Context::Scope), "scope {";
-    Recover "recover" in TOP, takes FLAG, opens Some(Context::Recover), "recover {";
-    Gate "gate" in TOP, takes FLAG, opens Some(Context::Gate), "gate {";
-    FormatBlock "format" in TOP, takes NAME, opens Some(Context::Format), "format NAME {";
-    Toolchain "toolchain" in TOP, takes &[Slot::One(Item::Name), Slot::ColonOrBlock], opens None,
+    Scope "scope" in TOP, takes FLAG, opens Some(StatementContext::Scope), "scope {";
+    Recover "recover" in TOP, takes FLAG, opens Some(StatementContext::Recover), "recover {";
+    Gate "gate" in TOP, takes FLAG, opens Some(StatementContext::Gate), "gate {";
+    FormatBlock "format" in TOP, takes NAME, opens Some(StatementContext::Format), "format NAME {";
+    Toolchain "toolchain" in TOP, takes &[Slot::One(StatementItem::Name), Slot::ColonOrBlock], opens None,
         "toolchain NAME: COMMAND";
-    Machine "machine" in TOP, takes NAME, opens Some(Context::Machine), "machine NAME {";
+    Machine "machine" in TOP, takes NAME, opens Some(StatementContext::Machine), "machine NAME {";
     JudgeWith "judge-with" in TOP, takes COMMAND, opens None, "judge-with COMMAND";
     Tests "tests" in TOP, takes STR, opens None, "tests \"verify.vplan\"";
-    Expect "expect" in REPEATED, takes STR, opens Some(Context::Expect), "expect \"TEXT\" {";
+    Expect "expect" in REPEATED, takes STR, opens Some(StatementContext::Expect), "expect \"TEXT\" {";
 
     Run "run" in OF_COMMAND, takes COMMAND, opens None, "run COMMAND";
     Compile "compile" in OF_CHECK, takes COMMAND, opens None, "compile COMMAND";
     Test "test" in OF_CHECK, takes COMMAND, opens None, "test COMMAND";
     Lint "lint" in OF_CHECK, takes COMMAND, opens None, "lint COMMAND";
     Shell "shell" in OF_CHECK, takes &[Slot::Shell], opens None, "shell TEXT";
-    File "file" in OF_CHECK, takes STR, opens Some(Context::File), "file \"PATH\" {";
+    File "file" in OF_CHECK, takes STR, opens Some(StatementContext::File), "file \"PATH\" {";
     Ready "ready" in SERVICE, takes &[Slot::Ready], opens None, "ready tcp PORT";
     Judge "judge" in OF_CHECK, takes STR, opens None, "judge \"QUESTION\"";
     => rows;
-    WithoutSetting "without" in OVERRIDE, takes &[Slot::Many(Item::Word("a setting"))], opens None,
+    WithoutSetting "without" in OVERRIDE, takes &[Slot::Many(StatementItem::Word("a setting"))], opens None,
         "without SETTING …";
     Exists "exists" in FILE, takes FLAG, opens None, "exists";
     Absent "absent" in FILE, takes FLAG, opens None, "absent";
@@ -319,14 +331,14 @@ statements! {
     Contains "contains" in FILE, takes STR, opens None, "contains \"TEXT\"";
     Lacks "lacks" in FILE, takes STR, opens None, "lacks \"TEXT\"";
     Matches "matches" in FILE, takes STR, opens None, "matches 'REGEX'";
-    Size "size" in FILE, takes &[Slot::One(Item::Word("a range of sizes"))], opens None, "size 1B..2MiB";
-    Type "type" in FILE, takes &[Slot::One(Item::Word("the type of a file"))], opens None, "type file";
+    Size "size" in FILE, takes &[Slot::One(StatementItem::Word("a range of sizes"))], opens None, "size 1B..2MiB";
+    Type "type" in FILE, takes &[Slot::One(StatementItem::Word("the type of a file"))], opens None, "type file";
 
     RoleOnly "only" in ROLE, takes NAMES, opens None, "only TAG …";
     RoleMaxChecks "max-checks" in ROLE, takes NUMBER, opens None, "max-checks N";
     Budget "budget" in LIMITS, takes DURATION, opens None, "budget 10m";
     MaxChecks "max-checks" in LIMITS, takes NUMBER, opens None, "max-checks N";
-    Jobs "jobs" in LIMITS, takes &[Slot::One(Item::Word("a number or `auto`"))], opens None, "jobs N";
+    Jobs "jobs" in LIMITS, takes &[Slot::One(StatementItem::Word("a number or `auto`"))], opens None, "jobs N";
     Allow "allow" in SCOPE, takes SELS, opens None, "allow \"GLOB\" …";
     Deny "deny" in SCOPE, takes SELS, opens None, "deny \"GLOB\" …";
     RecoverOff "off" in RECOVER, takes FLAG, opens None, "off";
@@ -335,12 +347,12 @@ statements! {
     Confirmations "confirmations" in GATE, takes NUMBER, opens None, "confirmations N";
     GateRetries "retries" in GATE, takes NUMBER, opens None, "retries N";
     SameFailure "same-failure" in GATE, takes NUMBER, opens None, "same-failure N";
-    OnExhausted "on-exhausted" in GATE, takes &[Slot::One(Item::Word("`fail`, `escalate` or `allow`"))], opens None,
+    OnExhausted "on-exhausted" in GATE, takes &[Slot::One(StatementItem::Word("`fail`, `escalate` or `allow`"))], opens None,
         "on-exhausted fail";
-    Propagate "propagate" in GATE, takes &[Slot::One(Item::Word("`downgrade`, `reset` or `off`"))], opens None,
+    Propagate "propagate" in GATE, takes &[Slot::One(StatementItem::Word("`downgrade`, `reset` or `off`"))], opens None,
         "propagate downgrade";
 
-    Finding "finding" in FORMAT, takes &[Slot::Level, Slot::One(Item::Str)], opens None,
+    Finding "finding" in FORMAT, takes &[Slot::Level, Slot::One(StatementItem::Str)], opens None,
         "finding error '{file}:{line}: {message}'";
     Heading "heading" in FORMAT, takes STR, opens None, "heading '{file}'";
     Clean "clean" in FORMAT, takes STR, opens None, "clean 'TEXT'";
@@ -351,18 +363,18 @@ statements! {
     Warnings "warnings" in FORMAT, takes SEVERITIES, opens None, "warnings WORD …";
     Notes "notes" in FORMAT, takes SEVERITIES, opens None, "notes WORD …";
 
-    Property "property" in MACHINE, takes &[Slot::One(Item::Str), Slot::One(Item::Str)], opens None,
+    Property "property" in MACHINE, takes &[Slot::One(StatementItem::Str), Slot::One(StatementItem::Str)], opens None,
         "property \"NAME\" \"VALUE\"";
 
     ExpectRole "role" in EXPECT, takes NAME, opens None, "role NAME";
     Changed "changed" in EXPECT, takes STRS, opens None, "changed \"PATH\" …";
     ExpectTier "tier" in EXPECT, takes TIER, opens None, "tier N";
-    RiskLevel "risk-level" in EXPECT, takes &[Slot::One(Item::Word("`low`, `medium` or `high`"))], opens None,
+    RiskLevel "risk-level" in EXPECT, takes &[Slot::One(StatementItem::Word("`low`, `medium` or `high`"))], opens None,
         "risk-level high";
-    At "at" in EXPECT, takes &[Slot::Many(Item::Word("`milestone-end` or `run-end`"))], opens None, "at milestone-end";
+    At "at" in EXPECT, takes &[Slot::Many(StatementItem::Word("`milestone-end` or `run-end`"))], opens None, "at milestone-end";
     ExpectCommand "command" in EXPECT, takes STR, opens None, "command \"TEXT\"";
     ExpectExists "exists" in EXPECT, takes STRS, opens None, "exists \"PATH\" …";
-    ExpectPlan "plan" in EXPECT, takes &[Slot::Any(Item::Reference)], opens None, "plan NAME …";
+    ExpectPlan "plan" in EXPECT, takes &[Slot::Any(StatementItem::Reference)], opens None, "plan NAME …";
     Runs "runs" in EXPECT, takes REFERENCES, opens None, "runs NAME …";
     Skips "skips" in EXPECT, takes REFERENCES, opens None, "skips NAME …";
 }
@@ -380,7 +392,7 @@ impl Statement {
 }
 
 /// Finds the statement that a word begins in this context.
-pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
+pub fn find(word: &str, context: StatementContext) -> Option<&'static Statement> {
     let first = word.as_bytes().first();
     // The first byte distinguishes most of them, without a call.
     STATEMENTS.iter().find(|s| {
@@ -389,7 +401,7 @@ pub fn find(word: &str, context: Context) -> Option<&'static Statement> {
 }
 
 /// Returns all statements that may occur in a context.
-pub fn allowed(context: Context) -> impl Iterator<Item = &'static Statement> {
+pub fn allowed(context: StatementContext) -> impl Iterator<Item = &'static Statement> {
     STATEMENTS
         .iter()
         .filter(move |s| s.contexts.contains(&context))

@@ -31,7 +31,7 @@ pub struct LedgerDocument {
 
 /// The reason why a text cannot be used as a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableLedger {
     /// It was not written by vplan, or not in full, or something has changed it.
     #[error("it is damaged: {0}")]
     Damaged(String),
@@ -54,12 +54,12 @@ pub fn encode(ledger: &Ledger) -> String {
 ///
 /// # Errors
 /// The text is damaged, or was written by a newer vplan.
-pub fn decode(text: &[u8]) -> Result<Ledger, Unusable> {
-    let damaged = |why: &dyn std::fmt::Display| Unusable::Damaged(why.to_string());
+pub fn decode(text: &[u8]) -> Result<Ledger, UnusableLedger> {
+    let damaged = |why: &dyn std::fmt::Display| UnusableLedger::Damaged(why.to_string());
     let value: Value = serde_json::from_slice(text).map_err(|e| damaged(&e))?;
     match value.get("version").and_then(Value::as_u64) {
         Some(FIRST..=VERSION) => {}
-        Some(newer) if newer > VERSION => return Err(Unusable::Newer(newer)),
+        Some(newer) if newer > VERSION => return Err(UnusableLedger::Newer(newer)),
         _ => return Err(damaged(&"it does not say its version")),
     }
     // The digest covers the text of the file, including fields of later versions.
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(decode(text.as_bytes()).unwrap().rounds, 7);
         assert!(matches!(
             decode(text.replace("\"version\":3", "\"version\":4").as_bytes()),
-            Err(Unusable::Newer(4))
+            Err(UnusableLedger::Newer(4))
         ));
         for damaged in [
             "",
@@ -109,7 +109,7 @@ mod tests {
             &text.replace("\"rounds\":7", "\"more\":1,\"rounds\":7"),
         ] {
             assert!(
-                matches!(decode(damaged.as_bytes()), Err(Unusable::Damaged(_))),
+                matches!(decode(damaged.as_bytes()), Err(UnusableLedger::Damaged(_))),
                 "{damaged}"
             );
         }
@@ -163,7 +163,7 @@ mod tests {
         ] {
             assert!(matches!(
                 decode(damaged.as_bytes()),
-                Err(Unusable::Damaged(_))
+                Err(UnusableLedger::Damaged(_))
             ));
         }
     }

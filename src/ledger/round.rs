@@ -9,7 +9,7 @@ use super::entry::{Exhausted, Ledger, Propagate, Status, SubjectEntry, Terms};
 use super::entry::{WAIVERS, Waiver};
 use super::undone::{self, keep_newest};
 use input::is_moved;
-pub use input::{SubjectRequest, Change, Round, RoundResult, Scope};
+pub use input::{Round, RoundChange, RoundResult, RoundScope, SubjectRequest};
 use report::RoundReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,9 +77,9 @@ pub fn record(ledger: &Ledger, terms: &Terms, round: &Round<'_>) -> (Ledger, Rec
     let differs = ledger.contents.as_ref() != Some(&round.contents);
     let changed = match round.changed {
         // A subject that is verified by runs has changed when its contents have.
-        Change::Files(0) => differs && before.is_some_and(SubjectEntry::is_by_runs),
-        Change::Files(_) => true,
-        Change::Auto => differs,
+        RoundChange::Files(0) => differs && before.is_some_and(SubjectEntry::is_by_runs),
+        RoundChange::Files(_) => true,
+        RoundChange::Auto => differs,
     };
     let heard = RoundReport::new(round, before, changed);
     let mut next = ledger.clone();

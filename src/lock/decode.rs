@@ -11,7 +11,7 @@ use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::origin::{GitOrigin, GitRef, OriginError};
 use vplan_base::span::{Place, SourceId, Span};
 use vplan_base::word::visible;
-use vplan_plan::kdl::text::{Lines, Node, NodeEntry, Unreadable, Value, lines};
+use vplan_plan::kdl::text::{KdlLines, KdlNode, KdlValue, NodeEntry, Unreadable, lines};
 
 /// Maximum number of reported errors of a text; a lock with more is rejected.
 const MAX_MISTAKES: usize = 50;
@@ -44,7 +44,7 @@ pub fn decode(text: &str, source: SourceId) -> (Lock, Diagnostics) {
 /// A parsed lock with the places of its text.
 pub(super) struct Read {
     pub pieces: Vec<Piece>,
-    pub lines: Lines,
+    pub lines: KdlLines,
     /// A newer vplan wrote it.
     pub newer: bool,
 }
@@ -82,7 +82,7 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
     for comment in &lines.comments {
         reader.comment(text, *comment);
     }
-    let piece = |node: &Node| Piece {
+    let piece = |node: &KdlNode| Piece {
         node: reader.node(node).unwrap_or(DecodedNode::Junk),
         span: node.span(),
     };
@@ -104,7 +104,7 @@ pub(super) fn read(text: &str, source: SourceId, sink: &mut Diagnostics) -> Read
 }
 
 /// Returns the value of a node that has one without a name, and nothing else.
-fn only(node: &Node) -> Option<&NodeEntry> {
+fn only(node: &KdlNode) -> Option<&NodeEntry> {
     match node.entries.as_slice() {
         [entry] if entry.name.is_none() => Some(entry),
         _ => None,
@@ -113,7 +113,7 @@ fn only(node: &Node) -> Option<&NodeEntry> {
 
 fn number(entry: &NodeEntry) -> Option<u64> {
     match entry.value {
-        Value::Integer(number) => u64::try_from(number).ok(),
+        KdlValue::Integer(number) => u64::try_from(number).ok(),
         _ => None,
     }
 }
@@ -177,7 +177,7 @@ impl Reader<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+    fn node(&mut self, node: &KdlNode) -> Result<DecodedNode, Wrong> {
         match node.name.text.as_str() {
             "version" => self.version(node),
             _ if self.newer => Err(Wrong),
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn version(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+    fn version(&mut self, node: &KdlNode) -> Result<DecodedNode, Wrong> {
         if let Some(first) = self.version {
             let place = self.place(first);
             let again = self.place(node.span());
@@ -225,7 +225,7 @@ impl Reader<'_> {
         }
     }
 
-    fn pinned_ref(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+    fn pinned_ref(&mut self, node: &KdlNode) -> Result<DecodedNode, Wrong> {
         const NAMES: [&str; 4] = ["", "commit", "seal", "accepted"];
         let [at, commit, seal, accepted] = self.values(node, NAMES, NAMES.len() - 1)?;
         let at = self.git(at, GitRef::parse);
@@ -246,7 +246,7 @@ impl Reader<'_> {
         self.sealed(node, LockEntry::Ref(pinned), seal)
     }
 
-    fn import(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+    fn import(&mut self, node: &KdlNode) -> Result<DecodedNode, Wrong> {
         const NAMES: [&str; 4] = ["", "digest", "bytes", "seal"];
         let [origin, digest, bytes, seal] = self.values(node, NAMES, NAMES.len())?;
         let origin = self.git(origin, GitOrigin::parse);
@@ -264,7 +264,7 @@ impl Reader<'_> {
         self.sealed(node, LockEntry::Import(import), seal)
     }
 
-    fn proposal(&mut self, node: &Node) -> Result<DecodedNode, Wrong> {
+    fn proposal(&mut self, node: &KdlNode) -> Result<DecodedNode, Wrong> {
         const NAMES: [&str; 4] = ["question", "proposer", "answer", "seal"];
         let [question, proposer, answer, seal] = self.values(node, NAMES, NAMES.len())?;
         let question = self.digest(question);
@@ -281,7 +281,7 @@ impl Reader<'_> {
     /// The first `required` of them are present.
     fn values<'n, const N: usize>(
         &mut self,
-        node: &'n Node,
+        node: &'n KdlNode,
         names: [&str; N],
         required: usize,
     ) -> Result<[Option<&'n NodeEntry>; N], Wrong> {
@@ -323,7 +323,7 @@ impl Reader<'_> {
     fn string<'n>(&mut self, said: Option<&'n NodeEntry>) -> Result<(&'n str, Span), Wrong> {
         let said = said.ok_or(Wrong)?;
         match &said.value {
-            Value::Text(text) => Ok((text, said.at)),
+            KdlValue::Text(text) => Ok((text, said.at)),
             _ => {
                 let message = "this value is a string in quotes";
                 Err(self.wrong(BAD_VALUE, said.at, message, "without quotes"))
@@ -357,7 +357,7 @@ impl Reader<'_> {
 
     fn sealed(
         &mut self,
-        node: &Node,
+        node: &KdlNode,
         entry: LockEntry,
         seal: Option<&NodeEntry>,
     ) -> Result<DecodedNode, Wrong> {

@@ -8,7 +8,7 @@ pub const VARIABLE: &str = "VPLAN_COMPLETE";
 
 /// The question of a completion function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct CompletionQuestion {
     pub shell: String,
     /// The command line so far, `vplan` included.
     pub words: Vec<OsString>,
@@ -20,13 +20,13 @@ pub struct Question {
 
 /// Returns the request: the variable must be set, and the arguments must be `--` and a command
 /// line. Users never call vplan that way, so an inherited variable alone has no effect.
-pub fn question(arguments: &[OsString]) -> Option<Question> {
+pub fn question(arguments: &[OsString]) -> Option<CompletionQuestion> {
     let (dashes, words) = arguments.get(1..)?.split_first()?;
     if dashes != "--" || words.is_empty() {
         return None;
     }
     let value = |name: &str| std::env::var(name).ok();
-    Some(Question {
+    Some(CompletionQuestion {
         shell: value(VARIABLE)?,
         words: words.to_vec(),
         index: value("_CLAP_COMPLETE_INDEX")

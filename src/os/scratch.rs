@@ -28,7 +28,7 @@ pub fn temporary() -> io::Result<TempDir> {
 /// Temporary folders that are emptied and used again, and removed together. Making one takes the
 /// system forty microseconds, and a millisecond if it has just removed many (ext4).
 #[derive(Debug)]
-pub struct Folders {
+pub struct ScratchFolders {
     /// The path, without links, of the folder around them.
     path: PathBuf,
     made: AtomicU64,
@@ -37,7 +37,7 @@ pub struct Folders {
     _parent: TempDir,
 }
 
-impl Folders {
+impl ScratchFolders {
     /// Makes the folder around them.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Drop for Emptied {
 
 /// A kind of temporary folder.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct ScratchKind {
     /// The beginning of its name.
     pub prefix: &'static str,
     /// Removes it with all that is in it.
@@ -147,7 +147,7 @@ impl Scratch {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn below(parent: &Path, kind: Kind) -> io::Result<Self> {
+    pub fn below(parent: &Path, kind: ScratchKind) -> io::Result<Self> {
         remove_abandoned(parent, kind);
         loop {
             let dir = tempfile::Builder::new()
@@ -178,7 +178,7 @@ fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     retry_eintr::open(CWD, path, OFlags::DIRECTORY | OFlags::NOFOLLOW)
 }
 
-fn remove_abandoned(parent: &Path, kind: Kind) {
+fn remove_abandoned(parent: &Path, kind: ScratchKind) {
     let Ok(entries) = open_folder(parent).and_then(read_dir) else {
         return;
     };
@@ -202,7 +202,7 @@ fn remove_abandoned(parent: &Path, kind: Kind) {
 mod tests {
     use super::*;
 
-    const KIND: Kind = Kind {
+    const KIND: ScratchKind = ScratchKind {
         prefix: "vplan-fetch-",
         remove: |path| std::fs::remove_dir_all(path),
     };
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_emptied_folder_is_used_again_if_it_is_as_new() {
-        let folders = Folders::new().unwrap();
+        let folders = ScratchFolders::new().unwrap();
         let one = folders.make().unwrap();
         let path = one.path().to_owned();
         std::fs::create_dir_all(path.join("a/b")).unwrap();

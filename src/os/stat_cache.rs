@@ -31,7 +31,7 @@ const FIXED: usize = STAMP + 32;
 /// The metadata that shows that a file is the one that was read, and was not written since. Small:
 /// there is one for every file of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stamp {
+pub struct StatStamp {
     dev: u64,
     ino: u64,
     size: u64,
@@ -58,7 +58,7 @@ impl Time {
     clippy::unnecessary_cast,
     reason = "the fields have other types on other systems"
 )]
-impl From<&Stat> for Stamp {
+impl From<&Stat> for StatStamp {
     fn from(stat: &Stat) -> Self {
         let time = |seconds: i64, nanos: u32| Time { seconds, nanos };
         Self {
@@ -71,7 +71,7 @@ impl From<&Stat> for Stamp {
     }
 }
 
-impl Stamp {
+impl StatStamp {
     /// Returns the time of the last write, in nanoseconds since 1970.
     pub fn modified(&self) -> i128 {
         self.modified.nanos()
@@ -95,7 +95,7 @@ impl Stamp {
     }
 
     /// Whether both are of the same file system.
-    pub fn is_beside(&self, other: &Stamp) -> bool {
+    pub fn is_beside(&self, other: &StatStamp) -> bool {
         self.dev == other.dev
     }
 
@@ -115,8 +115,8 @@ impl Stamp {
 
     /// Whether both are of one file that was not written in between. Linking or renaming is
     /// not writing.
-    pub fn is_unwritten(&self, later: &Stamp) -> bool {
-        let of = |s: &Stamp| (s.dev, s.ino, s.size, s.modified);
+    pub fn is_unwritten(&self, later: &StatStamp) -> bool {
+        let of = |s: &StatStamp| (s.dev, s.ino, s.size, s.modified);
         of(self) == of(later)
     }
 }
@@ -130,27 +130,27 @@ pub fn now() -> i128 {
 
 /// The known digests.
 #[derive(Debug, Default)]
-pub struct Stats {
+pub struct StatCacheStats {
     /// The file that was read: [`HEAD`] bytes, then the records in byte order of their paths.
     bytes: Vec<u8>,
     /// The position of each record.
     starts: Vec<usize>,
     /// For each digest, whether it was requested and valid.
     used: Vec<AtomicBool>,
-    learned: BTreeMap<Vec<u8>, (Stamp, Digest)>,
+    learned: BTreeMap<Vec<u8>, (StatStamp, Digest)>,
     /// Whether there is more to remember than was read.
     pub grown: bool,
 }
 
-impl Stats {
+impl StatCacheStats {
     /// Returns the digest of a file's content, if it is known.
-    pub fn digest(&self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
+    pub fn digest(&self, path: &[u8], stamp: &StatStamp) -> Option<Digest> {
         self.digest_near(path, stamp, &mut 0)
     }
 
     /// Returns the digest as [`Stats::digest`] does, for paths requested in byte order: `near` is
     /// the position of the last one, at first 0.
-    pub fn digest_near(&self, path: &[u8], stamp: &Stamp, near: &mut usize) -> Option<Digest> {
+    pub fn digest_near(&self, path: &[u8], stamp: &StatStamp, near: &mut usize) -> Option<Digest> {
         if let Some((known, digest)) = self.learned.get(path) {
             return (known == stamp).then(|| digest.clone());
         }
@@ -182,7 +182,7 @@ impl Stats {
 
     /// Remembers the digest of a file that had this stamp before and after it was read; `since` is
     /// a time before that.
-    pub fn learn(&mut self, path: &[u8], stamp: Stamp, digest: Digest, since: i128) {
+    pub fn learn(&mut self, path: &[u8], stamp: StatStamp, digest: Digest, since: i128) {
         if stamp.is_settled(since) && self.len() < MOST {
             self.learned.insert(path.to_vec(), (stamp, digest));
             self.grown = true;
@@ -312,8 +312,8 @@ mod tests {
         }
     }
 
-    fn stamp(modified: i128, changed: i128) -> Stamp {
-        Stamp {
+    fn stamp(modified: i128, changed: i128) -> StatStamp {
+        StatStamp {
             dev: 1,
             ino: 2,
             size: 3,
@@ -337,7 +337,7 @@ mod tests {
             ),
             ("of the future", now + second, now - 10 * second, false),
         ] {
-            let mut stats = Stats::default();
+            let mut stats = StatCacheStats::default();
             let stamp = stamp(modified, changed);
             stats.learn(b"a", stamp, Digest::hash(b"x"), now);
             assert_eq!(
@@ -351,22 +351,22 @@ mod tests {
 
     #[test]
     fn any_other_status_is_unknown() {
-        let mut stats = Stats::default();
+        let mut stats = StatCacheStats::default();
         let was = stamp(1, 1);
         stats.learn(b"a", was, Digest::hash(b"x"), i128::MAX);
         for other in [
-            Stamp { dev: 9, ..was },
-            Stamp { ino: 9, ..was },
-            Stamp { size: 9, ..was },
-            Stamp {
+            StatStamp { dev: 9, ..was },
+            StatStamp { ino: 9, ..was },
+            StatStamp { size: 9, ..was },
+            StatStamp {
                 modified: time(9),
                 ..was
             },
-            Stamp {
+            StatStamp {
                 changed: time(9),
                 ..was
             },
-            Stamp {
+            StatStamp {
                 changed: time(1_000_000_001),
                 ..was
             },
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn as_a_file_and_back() {
-        let mut stats = Stats::default();
+        let mut stats = StatCacheStats::default();
         let stamp_of = |i: u8| stamp(i.into(), 1);
         for i in 0..100_u8 {
             stats.learn(
@@ -389,7 +389,7 @@ mod tests {
             );
         }
         let bytes = stats.encode();
-        let read = Stats::decode(bytes.clone());
+        let read = StatCacheStats::decode(bytes.clone());
         let mut near = 0;
         for i in 0..100_u8 {
             let path = vec![i; usize::from(i)];
@@ -404,29 +404,39 @@ mod tests {
         assert_eq!((read.encode(), read.news()), (bytes.clone(), (0, 100)));
         for end in (0..bytes.len()).step_by(7) {
             assert!(
-                Stats::decode(bytes[..end].to_vec()).is_empty(),
+                StatCacheStats::decode(bytes[..end].to_vec()).is_empty(),
                 "torn at {end}"
             );
         }
         for at in (0..bytes.len()).step_by(11) {
             let mut other = bytes.clone();
             other[at] ^= 4;
-            assert!(Stats::decode(other).is_empty(), "damaged at {at}");
+            assert!(StatCacheStats::decode(other).is_empty(), "damaged at {at}");
         }
     }
 
     #[test]
     fn what_was_learned_later_counts() {
-        let mut stats = Stats::default();
+        let mut stats = StatCacheStats::default();
         for path in ["a", "c", "e"] {
-            stats.learn(path.as_bytes(), stamp(1, 1), Digest::hash(b"old"), i128::MAX);
+            stats.learn(
+                path.as_bytes(),
+                stamp(1, 1),
+                Digest::hash(b"old"),
+                i128::MAX,
+            );
         }
-        let mut read = Stats::decode(stats.encode());
+        let mut read = StatCacheStats::decode(stats.encode());
         for path in ["0", "c", "d"] {
-            read.learn(path.as_bytes(), stamp(2, 2), Digest::hash(b"new"), i128::MAX);
+            read.learn(
+                path.as_bytes(),
+                stamp(2, 2),
+                Digest::hash(b"new"),
+                i128::MAX,
+            );
         }
         assert_eq!(read.digest(b"c", &stamp(1, 1)), None);
-        let again = Stats::decode(read.encode());
+        let again = StatCacheStats::decode(read.encode());
         for (path, of) in [("0", 2), ("a", 1), ("c", 2), ("d", 2), ("e", 1)] {
             let want = Digest::hash(if of == 1 { b"old" } else { b"new" });
             assert_eq!(
@@ -436,7 +446,7 @@ mod tests {
             );
         }
         assert!(read.digest(b"a", &stamp(1, 1)).is_some());
-        let used = Stats::decode(read.encode_used());
+        let used = StatCacheStats::decode(read.encode_used());
         assert!(
             used.digest(b"e", &stamp(1, 1)).is_none(),
             "asked for by nobody"

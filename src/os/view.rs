@@ -38,7 +38,7 @@ const TREE: &str = "tree";
 const VARIABLE: &str = "VPLAN_VIEW";
 /// The folder of all views, in vplan's state.
 const FOLDER: &str = "views";
-const VIEWS: scratch::Kind = scratch::Kind {
+const VIEWS: scratch::ScratchKind = scratch::ScratchKind {
     prefix: "view-",
     remove,
 };

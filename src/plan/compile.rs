@@ -5,7 +5,6 @@ use super::definition::name_definitions;
 use super::error::{self, PlanError};
 use super::facts::{Fact, FactAnswer, Facts, MAX_FACT_ROUNDS, Question};
 
-use super::skeleton::{known_role, without_contract};
 use super::inclusion::{
     Chosen, Fates, Inclusion, Input, NAMED, PlanNode, RequestedCommand, included, is_in,
     no_file_left, omitted, unnamed,
@@ -17,7 +16,8 @@ use super::order::{
 use super::prepared::Prepared;
 use super::request::{Mode, Request};
 use super::select::{Choice, ConditionResults, Judged, judge};
-use super::{Note, Omitted, Origin, Plan, Reason, Step, digest, vacuity, step, tier};
+use super::skeleton::{known_role, without_contract};
+use super::{Note, Omitted, Origin, Plan, Reason, Step, digest, step, tier, vacuity};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
 use vplan_base::matching::SHOWN;
@@ -275,7 +275,10 @@ impl<'a> Input<'a> {
         };
         if !self.request.names.is_empty() {
             return match self.is_named(&check.id, &check.tags) {
-                true => chosen(check.placements.iter().collect(), vec![Reason::from_condition(NAMED)]),
+                true => chosen(
+                    check.placements.iter().collect(),
+                    vec![Reason::from_condition(NAMED)],
+                ),
                 false => out(unnamed(&check.id)),
             };
         }

@@ -48,19 +48,19 @@ pub fn canonical(plan: &Plan) -> String {
 
 /// The format of a plan file, given by its ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DocumentForm {
     /// `.json`
     Json,
     /// `.kdl`
     Kdl,
 }
 
-impl Form {
+impl DocumentForm {
     /// Returns the format by the file name's ending.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         match name {
-            [.., _, b'.', b'j', b's', b'o', b'n'] => Some(Form::Json),
-            [.., _, b'.', b'k', b'd', b'l'] => Some(Form::Kdl),
+            [.., _, b'.', b'j', b's', b'o', b'n'] => Some(DocumentForm::Json),
+            [.., _, b'.', b'k', b'd', b'l'] => Some(DocumentForm::Kdl),
             _ => None,
         }
     }
@@ -68,8 +68,8 @@ impl Form {
     /// Returns the text of the whole file.
     pub fn write(self, plan: &Plan) -> String {
         match self {
-            Form::Json => to_json_pretty(plan) + "\n",
-            Form::Kdl => to_kdl(plan),
+            DocumentForm::Json => to_json_pretty(plan) + "\n",
+            DocumentForm::Kdl => to_kdl(plan),
         }
     }
 
@@ -80,8 +80,8 @@ impl Form {
     /// The text is not a plan, has another version, was changed after it was made, or must not run.
     pub fn read(self, text: &str) -> Result<Plan, DocumentError> {
         match self {
-            Form::Json => read_json(text),
-            Form::Kdl => from_kdl(text),
+            DocumentForm::Json => read_json(text),
+            DocumentForm::Kdl => from_kdl(text),
         }
     }
 }

@@ -22,7 +22,7 @@ use vplan_base::span::Place;
 use vplan_base::word::{first_of, visible};
 use vplan_check::Kind;
 use vplan_contract::draft::At;
-use vplan_contract::expect::{Assertion, AssertionKind, Expect};
+use vplan_contract::expect::{AssertionKind, Expect, ExpectAssertion};
 use vplan_contract::{CheckIndex, Contract, Sought};
 
 /// Maximum number of files and reasons that a sentence names.
@@ -221,7 +221,7 @@ impl<'v> View<'v> {
         }
     }
 
-    fn differences(&self, assertion: &Assertion) -> Vec<Difference> {
+    fn differences(&self, assertion: &ExpectAssertion) -> Vec<Difference> {
         let runs = |name: &str| self.places.contains_key(name);
         let of = |kind, name: &str, place, why| Difference {
             assertion: assertion.kind,

@@ -5,8 +5,8 @@
 //! mark looks like.
 
 pub mod checks;
-pub mod graph;
 pub mod forecast;
+pub mod graph;
 pub mod shell;
 pub mod story;
 pub mod text;

@@ -233,7 +233,8 @@ impl Question {
             return Some(Question::MissingChanged);
         }
         type QuestionParser = fn(&[u8]) -> Option<EachQuestion>;
-        let folders: QuestionParser = |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
+        let folders: QuestionParser =
+            |query| FolderQuery::from_word(query).map(EachQuestion::Folders);
         let workspace: QuestionParser =
             |query| WorkspaceQuery::from_word(query).map(EachQuestion::Workspace);
         for (prefix, read, make) in [

@@ -6,9 +6,7 @@
 
 mod changed;
 
-pub mod focus;
 pub mod audit;
-pub mod parallel;
 pub mod canonical;
 pub mod caveat;
 pub mod compared;
@@ -25,23 +23,25 @@ pub mod explain;
 pub mod facts;
 pub mod field;
 pub mod fixes;
-pub mod skeleton;
+pub mod focus;
 pub mod implication;
 mod inclusion;
 pub mod kdl;
 pub mod lost_commands;
 mod merge;
-pub mod vacuity;
 pub mod order;
+pub mod parallel;
 mod prepared;
 pub mod proposal;
 pub mod request;
 pub mod scope;
 pub mod select;
 pub mod shard;
+pub mod skeleton;
 pub mod soundness;
 pub mod step;
 pub mod tier;
+pub mod vacuity;
 mod validity;
 
 use caveat::Caveat;

@@ -19,7 +19,7 @@ pub(crate) use constraints::positions;
 pub use constraints::{Bundle, Constraints, NodeIndex, Ordered, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::index::Dense;
-pub use witness::{Why, why};
+pub use witness::{OrderReason, why};
 
 /// Computes the order of the nodes.
 pub fn order(constraints: &Constraints) -> Ordered {

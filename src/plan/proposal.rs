@@ -14,7 +14,7 @@ pub(crate) mod answer;
 
 use super::request::{Boundary, Mode, Request, Risk};
 pub use answer::{
-    BadAnswer, MAX_ANSWER, MAX_COMMANDS, MAX_TEXT, Proposal, ProposalAnswer, ProposalRef,
+    BadProposal, MAX_ANSWER, MAX_COMMANDS, MAX_TEXT, Proposal, ProposalAnswer, ProposalRef,
     Suggestion,
 };
 use schemars::JsonSchema;

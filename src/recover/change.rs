@@ -5,7 +5,7 @@ use vplan_plan::{Step, StepIndex};
 
 /// The steps of a plan after a rule.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct PlanChange {
     /// Ids of removed steps, in the order of the earlier plan.
     pub dropped: Vec<String>,
     /// All steps, in their new order.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::obstacle::Obstacle;
 use crate::rewrite;
-use crate::rules::{self, Case, Rule};
+use crate::rules::{self, RepairCase, Rule};
 use std::cell::OnceCell;
 use vplan_plan::facts::Facts;
 use vplan_plan::{Plan, Refusal, Rewrite, StepIndex};
@@ -42,7 +42,7 @@ pub fn recover(plan: &Plan, failures: &[Failure], facts: &Facts) -> Recovery {
     let together = OnceCell::new();
     for (index, failure) in &known {
         let step = plan.step(*index);
-        let case = Case {
+        let case = RepairCase {
             plan,
             index: *index,
             step,

@@ -1,6 +1,6 @@
 //! Applies a rule's change to a plan, measures it, and selects the evidence that stays valid.
 
-pub use super::change::Change;
+pub use super::change::PlanChange;
 use super::failure::{Failure, sequence};
 use super::obstacle::Malformed;
 use super::rules::Rule;
@@ -9,7 +9,7 @@ use vplan_base::command::{Link, Unsupported};
 use vplan_plan::{Plan, Rewrite, Step, digest};
 
 /// Returns the plan after the change, sealed if the plan before was, and the trace of the rewrite.
-pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: Change) -> (Plan, Rewrite) {
+pub fn apply(before: &Plan, rule: &Rule, failure: &Failure, change: PlanChange) -> (Plan, Rewrite) {
     let mut rewrite = Rewrite {
         coverage: rule.coverage,
         dropped: change.dropped,
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_trace_has_an_end() {
         let plan = plan_of_words(&["a", "b"]);
-        let change = Change {
+        let change = PlanChange {
             dropped: Vec::new(),
             steps: plan.steps.clone(),
         };
@@ -229,7 +229,7 @@ mod tests {
                 evidence: evidence.to_owned(),
                 ..reported_failure(1, FailureCode::MissingMakeTarget)
             };
-            let change = Change {
+            let change = PlanChange {
                 dropped: vec!["command-1".to_owned()],
                 steps: before.steps[1..].to_vec(),
             };

@@ -55,7 +55,8 @@ pub fn survey(
     checks: &BTreeSet<&str>,
     sources: &mut Sources,
 ) -> Result<Surveyed, BesideError> {
-    let Some(text) = adjacent_file::read(site, AdjacentFile::Baseline, path, None, MAX_BYTES)? else {
+    let Some(text) = adjacent_file::read(site, AdjacentFile::Baseline, path, None, MAX_BYTES)?
+    else {
         return Ok(Surveyed::default());
     };
     let id = sources.add(Source::new(path.to_string(), &text));

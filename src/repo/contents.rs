@@ -6,14 +6,14 @@ use vplan_base::canon::Hasher;
 use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::path::RepoPath;
 use vplan_git::Git;
-use vplan_git::fingerprint::{Print, Prints, fingerprint};
+use vplan_git::fingerprint::{GitPrint, GitPrints, fingerprint};
 use vplan_ledger::Contents;
 use vplan_os::files::beneath::Beneath;
 use vplan_store::records::FOLDER;
 
 /// The choice of the files that count.
 #[derive(Clone, Debug)]
-pub struct Tree<'a> {
+pub struct ContentTree<'a> {
     pub root: &'a Path,
     /// Git, if there is one: ignored files do not count.
     pub git: Option<&'a Git>,
@@ -23,7 +23,7 @@ pub struct Tree<'a> {
     pub own: Vec<PathBuf>,
 }
 
-impl Tree<'_> {
+impl ContentTree<'_> {
     /// Fingerprints all files that count.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ pub fn in_short<'p>(
 
 /// Combines all fingerprints into one digest. Each part is preceded by its length: no two sets of
 /// files have the same bytes.
-fn digest(prints: &Prints) -> io::Result<Contents> {
+fn digest(prints: &GitPrints) -> io::Result<Contents> {
     let mut hasher = Hasher::default();
     let mut part = |bytes: &[u8]| {
         hasher.write_all(&(bytes.len() as u64).to_be_bytes())?;
@@ -124,15 +124,15 @@ fn digest(prints: &Prints) -> io::Result<Contents> {
         part(path.as_bytes())?;
         let text;
         let (kind, content) = match print {
-            Print::File {
+            GitPrint::File {
                 digest, executable, ..
             } => {
                 text = digest.to_string();
                 (if *executable { b"x" } else { b"-" }, text.as_bytes())
             }
-            Print::Symlink(target) => (b"l", target.as_slice()),
-            Print::Submodule(head) => (b"m", head.as_deref().unwrap_or_default().as_bytes()),
-            Print::Other(why) => (b"?", why.as_bytes()),
+            GitPrint::Symlink(target) => (b"l", target.as_slice()),
+            GitPrint::Submodule(head) => (b"m", head.as_deref().unwrap_or_default().as_bytes()),
+            GitPrint::Other(why) => (b"?", why.as_bytes()),
         };
         part(kind)?;
         part(content)?;
@@ -159,7 +159,7 @@ mod tests {
         };
         write("a", "1");
         write("d/b", "1");
-        let tree = Tree {
+        let tree = ContentTree {
             root,
             git: None,
             produces: vec![Glob::parse("gen/**").unwrap()],

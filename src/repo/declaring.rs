@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use vplan_base::path::RepoPath;
 use vplan_git::Git;
-use vplan_git::refs::{Refs, Target};
-use vplan_init::tree::{Tree, is_script, may_declare};
+use vplan_git::refs::{RefTarget, Refs};
+use vplan_init::tree::{RepositoryTree, is_script, may_declare};
 use vplan_os::files::beneath::{Beneath, ReadError};
 
 /// Size limit of a file, in bytes.
@@ -18,7 +18,7 @@ const MAX_DECLARING: usize = 600;
 ///
 /// # Errors
 /// The root cannot be opened.
-pub fn read(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
+pub fn read(root: &Path, git: Option<&Git>) -> std::io::Result<RepositoryTree> {
     let mut tree = declarations(root, git)?;
     if let Some(git) = git {
         let refs = Refs::new(git);
@@ -35,15 +35,15 @@ pub fn read(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
 ///
 /// # Errors
 /// The root cannot be opened.
-pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<Tree> {
+pub fn declarations(root: &Path, git: Option<&Git>) -> std::io::Result<RepositoryTree> {
     let beneath = Beneath::open(root)?;
     let files = match git.and_then(|git| git.present().ok()) {
         Some(files) => files.into_iter().collect(),
         None => at_root(root)?,
     };
-    let mut tree = Tree {
+    let mut tree = RepositoryTree {
         files,
-        ..Tree::default()
+        ..RepositoryTree::default()
     };
     let wanted = tree.files.iter();
     let wanted = wanted.filter(|file| may_declare(file) || is_script(file));
@@ -89,7 +89,7 @@ fn at_root(root: &Path) -> std::io::Result<BTreeSet<RepoPath>> {
 /// Returns the name of the default branch: that of `origin`, else the one that is checked out.
 fn default_branch(refs: &Refs<'_>) -> Option<String> {
     let remote = match refs.get("refs/remotes/origin/HEAD") {
-        Ok(Some(Target::Symbolic(name))) => {
+        Ok(Some(RefTarget::Symbolic(name))) => {
             name.strip_prefix("refs/remotes/origin/").map(str::to_owned)
         }
         _ => None,

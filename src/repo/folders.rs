@@ -16,7 +16,7 @@ use vplan_base::workspace::{FoundMembers, WorkspaceQuery};
 use vplan_contract::draft::{Draft, Rows};
 use vplan_contract::error::{EACH_EMPTY, EACH_MEMBER, EACH_WORKSPACE};
 use vplan_front as front;
-use vplan_front::workspace::{Remark, Workspace, WorkspaceFault};
+use vplan_front::workspace::{Workspace, WorkspaceFault, WorkspaceRemark};
 use vplan_git::Git;
 use vplan_git::error::GitError;
 use vplan_git::object::Oid;
@@ -511,7 +511,7 @@ fn faulty(query: &WorkspaceQuery, fault: WorkspaceFault, place: Place) -> Diagno
         .help(help)
 }
 
-fn remarked(remark: &Remark, place: Place) -> Diagnostic {
+fn remarked(remark: &WorkspaceRemark, place: Place) -> Diagnostic {
     let message = format!("`{}`: {}", remark.file, remark.message);
     Diagnostic::warning(EACH_MEMBER, message)
         .label(place, "of this workspace")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A job of GitHub Actions, from its environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct GithubJob {
     /// Whether this is one: `GITHUB_ACTIONS` is `true`.
     pub is_one: bool,
     /// The file that takes the step's summary (`GITHUB_STEP_SUMMARY`).
@@ -15,7 +15,7 @@ pub struct Job {
     pub workspace: Option<PathBuf>,
 }
 
-impl Job {
+impl GithubJob {
     /// Reads the environment.
     pub fn from_environment() -> Self {
         let path = |name: &str| {
@@ -78,9 +78,9 @@ mod tests {
     fn the_way_to_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let job = Job {
+        let job = GithubJob {
             workspace: Some(dir.path().to_owned()),
-            ..Job::default()
+            ..GithubJob::default()
         };
         assert_eq!(job.way_to(&root.join("a/b")), Path::new("a/b"));
         assert_eq!(job.way_to(&root), Path::new(""));

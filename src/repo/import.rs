@@ -16,8 +16,8 @@ use vplan_base::span::{Place, SourceId};
 use vplan_base::unit::show_size;
 use vplan_base::word::visible;
 use vplan_contract::draft::{Draft, Import};
-use vplan_contract::import::source::{ImportFault, Named, Source};
-use vplan_contract::import::{Caps, File, FileIndex, expand, too_deep, too_many_files};
+use vplan_contract::import::source::{ImportFault, ImportSource, ImportedName};
+use vplan_contract::import::{File, FileIndex, ImportCaps, expand, too_deep, too_many_files};
 use vplan_front as front;
 use vplan_git::Git;
 use vplan_git::error::GitError;
@@ -77,7 +77,7 @@ pub fn follow(
     sources: &mut Sources,
     sink: &mut Diagnostics,
 ) -> Followed {
-    let caps = Caps::default();
+    let caps = ImportCaps::default();
     let first = File {
         draft: main,
         name: path.to_string(),
@@ -94,14 +94,14 @@ pub fn follow(
         known: BTreeMap::new(),
         texts: BTreeMap::new(),
         differing: BTreeSet::new(),
-        reading: vec![(Source::Local(path.clone()), FileIndex::CONTRACT)],
+        reading: vec![(ImportSource::Local(path.clone()), FileIndex::CONTRACT)],
         origins: Vec::new(),
         unpinned: 0,
         full: false,
     };
     reader.imports_of(
         FileIndex::CONTRACT,
-        &Source::Local(path.clone()),
+        &ImportSource::Local(path.clone()),
         &RepoPath::root(),
     );
     let Reader {
@@ -125,19 +125,19 @@ pub fn follow(
 
 struct Reader<'a, 's> {
     from: From<'a>,
-    caps: Caps,
+    caps: ImportCaps,
     beneath: Option<Beneath>,
     sources: &'s mut Sources,
     sink: &'s mut Diagnostics,
     files: Dense<FileIndex, File>,
     /// Each file, or why it cannot be used. The error is reported at every import of it.
-    known: BTreeMap<Source, Result<ReadFile, (ImportFault, bool)>>,
+    known: BTreeMap<ImportSource, Result<ReadFile, (ImportFault, bool)>>,
     /// The text of each file.
-    texts: BTreeMap<Source, SourceId>,
+    texts: BTreeMap<ImportSource, SourceId>,
     /// The files that differ by directory.
     differing: BTreeSet<FileIndex>,
     /// The files whose imports are being read.
-    reading: Vec<(Source, FileIndex)>,
+    reading: Vec<(ImportSource, FileIndex)>,
     origins: Vec<GitOrigin>,
     unpinned: usize,
     /// Whether the cap on files was reached, and reported.
@@ -155,7 +155,7 @@ enum ReadFile {
 impl Reader<'_, '_> {
     /// Follows the imports of a file that is used for a directory. Recursion is bounded by the cap
     /// on depth.
-    fn imports_of(&mut self, file: FileIndex, source: &Source, dir: &RepoPath) {
+    fn imports_of(&mut self, file: FileIndex, source: &ImportSource, dir: &RepoPath) {
         for import in &self.files[file].draft.imports.clone() {
             let below = import.below.as_ref();
             let below = below.and_then(|below| RepoPath::parse(below.value.as_bytes()).ok());
@@ -167,12 +167,17 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the file that an import names, and reads it if it was not read before.
-    fn target(&mut self, import: &Import, importer: &Source, dir: &RepoPath) -> Option<FileIndex> {
+    fn target(
+        &mut self,
+        import: &Import,
+        importer: &ImportSource,
+        dir: &RepoPath,
+    ) -> Option<FileIndex> {
         let depth = self.reading.len() - 1;
         let place = import.source.place;
-        let source = match Source::parse(&import.source.value, importer) {
-            Ok(Named::Moving { at, path }) => match self.from.pins.commit(&at) {
-                Ok(revision) => Source::Git(GitOrigin {
+        let source = match ImportSource::parse(&import.source.value, importer) {
+            Ok(ImportedName::Moving { at, path }) => match self.from.pins.commit(&at) {
+                Ok(revision) => ImportSource::Git(GitOrigin {
                     url: at.url,
                     revision,
                     path,
@@ -183,7 +188,7 @@ impl Reader<'_, '_> {
                     return None;
                 }
             },
-            Ok(Named::Source(source)) => source,
+            Ok(ImportedName::Source(source)) => source,
             Err(fault) => {
                 self.sink.push(fault.at(place));
                 return None;
@@ -222,15 +227,15 @@ impl Reader<'_, '_> {
         // The text was read within the cap on size.
         let draft = self.from.folders.lower(self.sources, id, dir, self.sink);
         let path = match &source {
-            Source::Local(path) => Some(path.clone()),
-            Source::Std { .. } | Source::Git(_) => None,
+            ImportSource::Local(path) => Some(path.clone()),
+            ImportSource::Std { .. } | ImportSource::Git(_) => None,
         };
         let mut differs = !draft.asked.is_empty();
         let index = self.files.push(File {
             draft,
             name: source.to_string(),
             path,
-            is_foreign: matches!(source, Source::Git(_)),
+            is_foreign: matches!(source, ImportSource::Git(_)),
             source: id,
             bytes: self.sources[id].text().len(),
             imports: Vec::new(),
@@ -262,7 +267,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the text of a file, which is read once; reports an error.
-    fn source_of(&mut self, source: &Source, place: Place) -> Option<SourceId> {
+    fn source_of(&mut self, source: &ImportSource, place: Place) -> Option<SourceId> {
         if let Some(id) = self.texts.get(source) {
             return Some(*id);
         }
@@ -283,16 +288,16 @@ impl Reader<'_, '_> {
 
     /// Returns the text of a file, or the reason why it has none and whether a new lock can fix
     /// that.
-    fn text(&mut self, source: &Source) -> Result<String, (ImportFault, bool)> {
+    fn text(&mut self, source: &ImportSource) -> Result<String, (ImportFault, bool)> {
         let shown = visible(source.to_string());
         let bytes = match source {
-            Source::Local(path) => self.local(path).map_err(|f| (f, false))?,
-            Source::Std { name, version } => {
+            ImportSource::Local(path) => self.local(path).map_err(|f| (f, false))?,
+            ImportSource::Std { name, version } => {
                 let shipped = front::std::find(name, *version)
                     .ok_or_else(|| (unknown_std(name, &shown), false))?;
                 return Ok(shipped.text.to_owned());
             }
-            Source::Git(origin) => {
+            ImportSource::Git(origin) => {
                 self.origins.push(origin.clone());
                 let pinned = self.from.pins.read(origin);
                 let bytes = pinned.map_err(|e| (unpinned(e), true))?;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use vplan_base::word::visible_path;
 use vplan_ledger::Ledger;
-use vplan_ledger::document::{Unusable, decode, encode};
+use vplan_ledger::document::{UnusableLedger, decode, encode};
 use vplan_os::atomic_file::{PRIVATE, replace};
 use vplan_os::process::program::message_of;
 use vplan_os::retry_eintr::{flock_within, openat};
@@ -36,7 +36,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub enum LedgerError {
     /// It was not written by vplan, or is empty.
     #[error("the ledger `{}` cannot be used: {why}", visible_path(.path))]
-    Unusable { path: PathBuf, why: Unusable },
+    Unusable { path: PathBuf, why: UnusableLedger },
     /// Others have been writing all the time.
     #[error("the ledger `{}` has been locked by other writers for {}s", visible_path(.0), .1.as_secs())]
     Busy(PathBuf, Duration),
@@ -55,11 +55,11 @@ impl LedgerError {
     pub fn code(&self) -> &'static str {
         match self {
             LedgerError::Unusable {
-                why: Unusable::Damaged(_),
+                why: UnusableLedger::Damaged(_),
                 ..
             } => "vplan::ledger::damaged",
             LedgerError::Unusable {
-                why: Unusable::Newer(_),
+                why: UnusableLedger::Newer(_),
                 ..
             } => "vplan::ledger::newer",
             LedgerError::Busy(..) => "vplan::ledger::busy",
@@ -71,13 +71,13 @@ impl LedgerError {
     pub fn help(&self) -> &'static str {
         match self {
             LedgerError::Unusable {
-                why: Unusable::Damaged(_),
+                why: UnusableLedger::Damaged(_),
                 ..
             } => {
                 "`vplan gate reset --all` puts it aside and begins anew: every subject is then unconfirmed"
             }
             LedgerError::Unusable {
-                why: Unusable::Newer(_),
+                why: UnusableLedger::Newer(_),
                 ..
             } => "use that vplan, or keep another ledger with `--state-dir DIR`",
             LedgerError::Busy(..) => {
@@ -146,7 +146,7 @@ impl LedgerFile {
         let (found, aside) = match self.read() {
             Ok(found) => (found, None),
             Err(LedgerError::Unusable {
-                why: Unusable::Damaged(_),
+                why: UnusableLedger::Damaged(_),
                 ..
             }) => {
                 renameat(&self.place.folder, NAME, &self.place.folder, ASIDE)

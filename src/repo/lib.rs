@@ -6,8 +6,8 @@
     reason = "the door: the core's purity is a lint, and this is where it ends"
 )]
 
-pub mod baseline;
 pub mod adjacent_file;
+pub mod baseline;
 pub mod cases;
 pub mod changes;
 pub mod contents;
@@ -21,5 +21,5 @@ pub mod load;
 pub mod lockfile;
 mod packages;
 pub mod pinned;
-pub mod unchanged_contract;
 pub mod survey;
+pub mod unchanged_contract;

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use vplan_base::path::RepoPath;
 use vplan_base::workspace::{Manifest, WorkspaceQuery};
-use vplan_front::workspace::{self, Files, Workspace, WorkspaceFault};
+use vplan_front::workspace::{self, Workspace, WorkspaceFault, WorkspaceFiles};
 use vplan_git::Git;
 use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, ReadError};
@@ -39,7 +39,7 @@ impl<'a> Manifests<'a> {
             let read = beneath.read(path, LARGEST).and_then(decoded);
             read.map_err(io::Error::other)
         };
-        let files = Files {
+        let files = WorkspaceFiles {
             paths: &self.paths,
             text: &text,
         };
@@ -63,7 +63,7 @@ pub(crate) fn in_commit(
         let content = contents.get(path).cloned().ok_or(ReadError::NotRegular);
         content.and_then(decoded).map_err(io::Error::other)
     };
-    let files = Files {
+    let files = WorkspaceFiles {
         paths: &paths,
         text: &text,
     };

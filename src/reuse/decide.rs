@@ -1,9 +1,9 @@
 //! Decides whether an earlier pass replaces a step, at this point of this run.
 
 use super::entry::KeptPass;
-use super::key::{Order, Parts, Print, all_of, depends_on};
+use super::key::{KeyOrder, Parts, Print, all_of, depends_on};
 use std::collections::BTreeSet;
-use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan_base::glob::overlap::overlaps;
 use vplan_base::index::Index as _;
 use vplan_base::path::RepoPath;
@@ -27,7 +27,7 @@ pub enum Use {
 
 /// The reason why no earlier pass replaces a step. Safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum NoReuseReason {
     /// The step has no `inputs`.
     #[error("it has no `inputs`")]
     NoInputs,
@@ -71,23 +71,25 @@ pub enum Why {
     Product(RepoPath),
 }
 
-impl Why {
+impl NoReuseReason {
     /// Returns the difference from its last cached pass, if that is the reason.
     pub fn difference(&self) -> Option<Difference> {
         let file = |path: &RepoPath| Difference::file(FileChange::Changed, path.as_bytes());
         match self {
-            Why::Differs(difference) => Some(difference.clone()),
-            Why::Ran(step) | Why::Cleaned(step) => {
+            NoReuseReason::Differs(difference) => Some(difference.clone()),
+            NoReuseReason::Ran(step) | NoReuseReason::Cleaned(step) => {
                 Some(Difference::with_name(DifferenceKind::Step, step.as_bytes()))
             }
-            Why::Inherited(path) | Why::NotIgnored(path) | Why::Product(path) => Some(file(path)),
-            Why::NoInputs
-            | Why::Never(_)
-            | Why::Again
-            | Why::Unsteady(_)
-            | Why::NotWanted
-            | Why::Unknown
-            | Why::Damaged => None,
+            NoReuseReason::Inherited(path)
+            | NoReuseReason::NotIgnored(path)
+            | NoReuseReason::Product(path) => Some(file(path)),
+            NoReuseReason::NoInputs
+            | NoReuseReason::Never(_)
+            | NoReuseReason::Again
+            | NoReuseReason::Unsteady(_)
+            | NoReuseReason::NotWanted
+            | NoReuseReason::Unknown
+            | NoReuseReason::Damaged => None,
         }
     }
 }
@@ -105,33 +107,33 @@ pub struct RunSoFar {
 ///
 /// # Errors
 /// The reason why no pass can.
-pub fn eligible(step: &Step) -> Result<(), Why> {
+pub fn eligible(step: &Step) -> Result<(), NoReuseReason> {
     if step.inputs.is_none() {
-        return Err(Why::NoInputs);
+        return Err(NoReuseReason::NoInputs);
     }
     if step.argv.is_none() || matches!(step.kind, Kind::File | Kind::Judge) {
-        return Err(Why::Never("only commands are reused"));
+        return Err(NoReuseReason::Never("only commands are reused"));
     }
     if step.setup {
-        return Err(Why::Never(
+        return Err(NoReuseReason::Never(
             "a `setup` step prepares more than its inputs say",
         ));
     }
     if !step.cleans.is_empty() {
-        return Err(Why::Never("a step that cleans is there to run"));
+        return Err(NoReuseReason::Never("a step that cleans is there to run"));
     }
     if step.is_writer() {
-        return Err(Why::Never(
+        return Err(NoReuseReason::Never(
             "a step that may change the tree is there to run",
         ));
     }
     if !step.with.is_empty() {
-        return Err(Why::Never(
+        return Err(NoReuseReason::Never(
             "a step beside a service depends on more than its inputs say",
         ));
     }
     if step.always {
-        return Err(Why::Never("an `always` step is there to run"));
+        return Err(NoReuseReason::Never("an `always` step is there to run"));
     }
     let hidden = [".git", ".vplan"];
     let texts = depends_on(step)
@@ -148,7 +150,7 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
                     .split(['/', '{', '}', ','])
                     .any(|segment| hidden.contains(&segment))
                 {
-                    return Err(Why::Never(
+                    return Err(NoReuseReason::Never(
                         "what is in `.git` and `.vplan` cannot be followed",
                     ));
                 }
@@ -172,11 +174,16 @@ pub fn eligible(step: &Step) -> Result<(), Why> {
 ///
 /// # Errors
 /// The reason why they do not.
-pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &RunSoFar) -> Result<(), Why> {
+pub fn barrier(
+    plan: &Plan,
+    order: &KeyOrder,
+    index: StepIndex,
+    past: &RunSoFar,
+) -> Result<(), NoReuseReason> {
     let step = plan.step(index);
     eligible(step)?;
     if past.tried.contains(&step.id) {
-        return Err(Why::Again);
+        return Err(NoReuseReason::Again);
     }
     let cleans = |other: &&Step| {
         other
@@ -185,13 +192,13 @@ pub fn barrier(plan: &Plan, order: &Order, index: StepIndex, past: &RunSoFar) ->
             .any(|c| step.produces.iter().any(|p| overlaps(c, p)))
     };
     if let Some(other) = plan.steps.iter().take(index.position()).find(cleans) {
-        return Err(Why::Cleaned(visible(&other.id)));
+        return Err(NoReuseReason::Cleaned(visible(&other.id)));
     }
     let before = order.bound_before(index);
     let steps = before.iter().map(|i| plan.step(*i));
     let mut ran = steps.filter(|s| past.ran.contains(&s.id));
     match ran.find(|s| !makes_only_inputs(s, step)) {
-        Some(other) => Err(Why::Ran(visible(&other.id))),
+        Some(other) => Err(NoReuseReason::Ran(visible(&other.id))),
         None => Ok(()),
     }
 }
@@ -207,7 +214,7 @@ pub fn makes_only_inputs(maker: &Step, user: &Step) -> bool {
         .chain(&inputs)
         .map(Region::Selected)
         .collect();
-    let limits = Limits {
+    let limits = AutomatonLimits {
         states: 20_000,
         atoms: 4_096,
         nodes: 4_096,
@@ -232,16 +239,16 @@ pub fn replaces(
     entry: &KeptPass,
     mut product: impl FnMut(&RepoPath) -> Option<Print>,
     is_ignored: impl Fn(&RepoPath) -> bool,
-) -> Result<(), Why> {
+) -> Result<(), NoReuseReason> {
     if entry.key != parts.key() || entry.parts != *parts {
-        return Err(Why::Unknown);
+        return Err(NoReuseReason::Unknown);
     }
     // It would write them again.
     if let Some(path) = entry.wrote.iter().find(|path| !is_ignored(path)) {
-        return Err(Why::NotIgnored(path.clone()));
+        return Err(NoReuseReason::NotIgnored(path.clone()));
     }
     if !step.produces.is_empty() && entry.products.is_empty() {
-        return Err(Why::Unsteady(
+        return Err(NoReuseReason::Unsteady(
             "it made nothing of what it `produces`".to_owned(),
         ));
     }
@@ -250,7 +257,7 @@ pub fn replaces(
         .iter()
         .find(|p| product(&p.path).as_ref() != Some(&p.print))
     {
-        Some(other) => Err(Why::Product(other.path.clone())),
+        Some(other) => Err(NoReuseReason::Product(other.path.clone())),
         None => Ok(()),
     }
 }
@@ -270,8 +277,8 @@ mod tests {
         Some(all_of(&globs(list)))
     }
 
-    fn barrier_of(plan: &Plan, index: usize, past: &RunSoFar) -> Result<(), Why> {
-        barrier(plan, &Order::new(plan), StepIndex::new(index), past)
+    fn barrier_of(plan: &Plan, index: usize, past: &RunSoFar) -> Result<(), NoReuseReason> {
+        barrier(plan, &KeyOrder::new(plan), StepIndex::new(index), past)
     }
 
     type Row = (&'static str, fn(&mut Step), bool);
@@ -325,9 +332,9 @@ mod tests {
             ran: ran.iter().map(|s| (*s).to_owned()).collect(),
             ..RunSoFar::default()
         };
-        let ran = |id: &str| Err(Why::Ran(id.to_owned()));
+        let ran = |id: &str| Err(NoReuseReason::Ran(id.to_owned()));
         for (index, ran_before, want) in [
-            (0, &[][..], Err(Why::NoInputs)),
+            (0, &[][..], Err(NoReuseReason::NoInputs)),
             (1, &[], Ok(())),
             (1, &["a"], ran("a")),
             (2, &["a"], Ok(())),
@@ -363,7 +370,7 @@ mod tests {
             tried: BTreeSet::from(["c".to_owned()]),
             ..RunSoFar::default()
         };
-        assert_eq!(barrier_of(&plan, 2, &again), Err(Why::Again));
+        assert_eq!(barrier_of(&plan, 2, &again), Err(NoReuseReason::Again));
     }
 
     #[test]
@@ -375,7 +382,7 @@ mod tests {
         let before = plan(vec![clean.clone(), build.clone()]);
         assert_eq!(
             barrier_of(&before, 1, &RunSoFar::default()),
-            Err(Why::Cleaned("clean".to_owned()))
+            Err(NoReuseReason::Cleaned("clean".to_owned()))
         );
         let after = plan(vec![build.clone(), clean.clone()]);
         assert_eq!(barrier_of(&after, 0, &RunSoFar::default()), Ok(()));

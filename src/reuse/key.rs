@@ -39,7 +39,7 @@ impl Print {
 }
 
 /// Digests of files, by path.
-pub type Prints = BTreeMap<RepoPath, Print>;
+pub type KeyPrints = BTreeMap<RepoPath, Print>;
 
 /// All files of a set: how many, and one digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -225,7 +225,7 @@ pub fn settings(step: &Step) -> Digest {
 /// The steps of a plan with the digest of their settings and their predecessors. Made once per
 /// plan.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct KeyOrder {
     /// Direct predecessors by constraints.
     direct: Predecessors,
     /// Those of `direct` that do not merely prepare.
@@ -235,14 +235,15 @@ pub struct Order {
 
 type Predecessors = Dense<StepIndex, Vec<StepIndex>>;
 
-impl Order {
+impl KeyOrder {
     /// Computes the order of a plan.
     pub fn new(plan: &Plan) -> Self {
         let positions = plan.positions();
         let direct = |(own, s): (StepIndex, &Step)| {
             predecessors(&positions, own, s.after.iter().chain(&s.needs)).collect()
         };
-        let bound = |(own, s): (StepIndex, &Step)| predecessors(&positions, own, s.bound_to()).collect();
+        let bound =
+            |(own, s): (StepIndex, &Step)| predecessors(&positions, own, s.bound_to()).collect();
         Self {
             direct: plan.numbered_steps().map(direct).collect(),
             bound: plan.numbered_steps().map(bound).collect(),
@@ -407,12 +408,12 @@ mod tests {
         let mut chain = plan(["a", "b", "c", "d"].iter().map(|id| step(id)).collect());
         chain.steps[1].after = vec!["a".into()];
         chain.steps[2].needs = vec!["b".into()];
-        let order = Order::new(&chain);
+        let order = KeyOrder::new(&chain);
         let [a, b, c, d] = [0, 1, 2, 3].map(StepIndex::new);
         assert_eq!(order.before(c), BTreeSet::from([a, b]));
         assert_eq!(order.before(d), BTreeSet::new());
         chain.steps[0].timeout_ms = 7;
-        let other = Order::new(&chain);
+        let other = KeyOrder::new(&chain);
         assert_ne!(
             order.settings_before(c),
             other.settings_before(c),

@@ -5,11 +5,11 @@
 //! hand, not forgery.
 
 use super::event::Interrupt;
-use super::journal::{End, ReplayedRun, StepState};
+use super::journal::{JournalEnd, ReplayedRun, StepState};
 use super::known::contradicted;
 use super::record::StepRecord;
 use super::report::{MergedPlan, Report, ShardRecord};
-use super::state::Ending;
+use super::state::StateEnding;
 use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -176,7 +176,7 @@ pub(super) fn violations(plan: &Plan) -> Vec<String> {
 }
 
 /// Returns how a run ended, as far as its report records it.
-pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
+pub(super) fn ending(report: &Report, plan: &Plan) -> StateEnding {
     let cancelled =
         (report.verdict == Verdict::Cancelled).then_some(match Exit::of(report.exit_code) {
             Some(Exit::Terminated) => Interrupt::Term,
@@ -184,7 +184,7 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
         });
     // A step's own limit gives that code too, unless another failure precedes it.
     let own_limit = || {
-        let (ending, also) = (Ending::default(), RunFacts::default());
+        let (ending, also) = (StateEnding::default(), RunFacts::default());
         let judged = judge(plan, &report.steps, &ending, &also, Require::default());
         judged.exit == Exit::Time
     };
@@ -201,7 +201,7 @@ pub(super) fn ending(report: &Report, plan: &Plan) -> Ending {
     let reason = reason.filter(|_| report.verdict == Verdict::Incomplete);
     let unrecorded = reason.and_then(|reason| reason.strip_prefix(UNRECORDED));
     let storage = unrecorded.map(str::to_owned).or_else(cut);
-    Ending {
+    StateEnding {
         budget_used,
         cancelled,
         duration_ms: report.duration_ms,
@@ -411,7 +411,7 @@ fn the_journal(report: &Report, journal: &ReplayedRun) -> Aspect {
         let run = visible(&journal.run_id);
         return no(format!("the events are those of the run `{run}`"));
     }
-    let End::Finished {
+    let JournalEnd::Finished {
         coverage,
         exit_code,
         verdict,

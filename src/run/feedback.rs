@@ -32,7 +32,7 @@ pub const LEAST_BYTES: usize = 1024;
 
 /// The round that a feedback belongs to.
 #[derive(Clone, Debug, Default)]
-pub struct Round<'a> {
+pub struct FeedbackRound<'a> {
     /// From 1.
     pub attempt: u32,
     /// Caveats: why a pass means less than was requested.
@@ -143,7 +143,11 @@ impl Feedback {
 
 /// Makes the feedback for a run: of changes outside the contract's scope, or else of its blocking
 /// failures. `None` when nothing failed.
-pub fn feedback(plan: &Plan, records: &[StepRecord], round: &Round<'_>) -> Option<Feedback> {
+pub fn feedback(
+    plan: &Plan,
+    records: &[StepRecord],
+    round: &FeedbackRound<'_>,
+) -> Option<Feedback> {
     let changed = plan.request.changed.files();
     let common = Feedback {
         attempt_number: round.attempt,

@@ -211,12 +211,12 @@ pub struct ReplayedRun {
     /// The time of the last valid line, in milliseconds since the run's start.
     pub t: u64,
     /// The end of the run.
-    pub end: End,
+    pub end: JournalEnd,
 }
 
 /// The end of a run, by its journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum End {
+pub enum JournalEnd {
     /// Its end is not in the journal: it was killed, or is still going on. Never a pass.
     #[default]
     Interrupted,
@@ -264,23 +264,23 @@ pub enum StepState {
 impl ReplayedRun {
     /// Whether the run is known to have passed.
     pub fn is_pass(&self) -> bool {
-        matches!(self.end, End::Finished { verdict, .. } if verdict.is_pass())
+        matches!(self.end, JournalEnd::Finished { verdict, .. } if verdict.is_pass())
     }
 }
 
 /// Returns the lines of a journal, as far as it is valid: complete lines in which the numbers have
 /// no gap, time does not go back, the first line begins the run, and nothing follows its end.
 /// Total: any bytes have a result.
-pub fn lines(bytes: &[u8]) -> Lines<'_> {
-    Lines {
+pub fn lines(bytes: &[u8]) -> JournalLines<'_> {
+    JournalLines {
         rest: bytes,
-        ..Lines::default()
+        ..JournalLines::default()
     }
 }
 
 /// An iterator over the valid lines of a journal.
 #[derive(Clone, Debug, Default)]
-pub struct Lines<'a> {
+pub struct JournalLines<'a> {
     rest: &'a [u8],
     next: u64,
     t: u64,
@@ -288,7 +288,7 @@ pub struct Lines<'a> {
     bytes: usize,
 }
 
-impl Lines<'_> {
+impl JournalLines<'_> {
     /// Returns the length of the lines so far in bytes; once there is no next line, the length of
     /// the journal's valid prefix.
     pub fn bytes(&self) -> usize {
@@ -317,7 +317,7 @@ impl Lines<'_> {
     }
 }
 
-impl Iterator for Lines<'_> {
+impl Iterator for JournalLines<'_> {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {
@@ -428,7 +428,7 @@ impl Replay {
                         step.state = StepState::Ended(status, reason);
                     }
                 }
-                self.run.end = End::Finished {
+                self.run.end = JournalEnd::Finished {
                     coverage,
                     exit_code,
                     verdict,

@@ -110,7 +110,9 @@ pub(super) fn contradicted(
         () if !is_read || step.setup || !matches!(step.exit.as_slice(), [] | [0]) => {
             Some("is of a kind that no known finding excuses")
         }
-        () if record.count_known() == 0 || !all_known => Some("passed with findings that are not known"),
+        () if record.count_known() == 0 || !all_known => {
+            Some("passed with findings that are not known")
+        }
         () if length(record.diagnostics.len()) != counted
             || length(record.failed_tests.len()) != failed
             || !record.problems.is_empty() =>

@@ -2,24 +2,24 @@
 
 #![forbid(unsafe_code)]
 
+pub mod authenticity;
 mod batch;
 pub mod carry_over;
 pub mod check_feedback;
-pub mod last_passes;
-pub mod remote;
-pub mod recorded_answer;
 pub mod event;
 pub mod expected;
 pub mod feedback;
-pub mod authenticity;
 pub mod journal;
 pub mod known;
+pub mod last_passes;
 pub mod merge;
-pub mod run_summary;
 pub mod record;
+pub mod recorded_answer;
+pub mod remote;
 pub mod report;
-mod statuses;
+pub mod run_summary;
 pub mod state;
+mod statuses;
 pub mod stop;
 pub mod unshown;
 pub mod verdict;

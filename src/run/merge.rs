@@ -15,7 +15,7 @@ use super::record::StepRecord;
 use super::report::{
     Circumstances, DEFAULT_RETRIES, MergedPlan, Report, SavedPlan, ShardSummary, report, weaker,
 };
-use super::state::Ending;
+use super::state::StateEnding;
 use super::verdict::Require;
 use agree::{agree, check, of_division, of_plan};
 pub use part::{
@@ -234,7 +234,7 @@ fn join(
     if !nothing {
         plan.steps = steps(whole, &shards, missing);
     }
-    let mut total = Ending::default();
+    let mut total = StateEnding::default();
     let mut records: BTreeMap<String, StepRecord> = BTreeMap::new();
     let mut circumstances = Circumstances {
         attempt: 1,

@@ -88,7 +88,7 @@ impl WhyNot {
 
 /// A run with its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded<'a> {
+pub struct RecordedEvidence<'a> {
     /// The digest of the bytes of its report.
     pub bytes: &'a Digest,
     /// The plan that was executed last; its digest was checked.
@@ -100,8 +100,8 @@ pub struct Recorded<'a> {
 ///
 /// # Errors
 /// The reason not to trust the record.
-pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot> {
-    let Recorded {
+pub fn believed(recorded: &RecordedEvidence<'_>, ended: &EndedRun) -> Result<(), WhyNot> {
+    let RecordedEvidence {
         bytes,
         plan,
         report,
@@ -130,7 +130,7 @@ pub fn believed(recorded: &Recorded<'_>, ended: &EndedRun) -> Result<(), WhyNot>
 /// # Errors
 /// The requirement that it lacks.
 pub fn verifies(
-    recorded: &Recorded<'_>,
+    recorded: &RecordedEvidence<'_>,
     present: Option<&str>,
     wanted: &[&Plan],
 ) -> Result<(), WhyNot> {
@@ -157,7 +157,7 @@ pub fn verifies(
 
 /// Returns the blocking checks of `wanted` that failed in a run with a valid record: evidence
 /// against the present tree, if it was the same.
-pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
+pub fn failed<'a>(recorded: &RecordedEvidence<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
     let other = missing(wanted, recorded.plan);
     let has_failed = |step: &Step| {
         let record = recorded.report.steps.iter().find(|r| r.id == step.id);
@@ -175,8 +175,8 @@ pub fn failed<'a>(recorded: &Recorded<'_>, wanted: &'a Plan) -> Vec<&'a Step> {
 }
 
 /// Checks that a run with a trusted record passes by itself.
-fn passed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
-    let Recorded { plan, report, .. } = recorded;
+fn passed(recorded: &RecordedEvidence<'_>) -> Result<(), WhyNot> {
+    let RecordedEvidence { plan, report, .. } = recorded;
     let why = match report.verdict {
         _ if report.shard.is_some() => {
             "it ran only a shard of its plan: `vplan merge` joins the reports"
@@ -202,7 +202,7 @@ fn same_tree(report: &Report, present: Option<&str>) -> Result<(), WhyNot> {
     Err(WhyNot::not(why))
 }
 
-fn narrowed(recorded: &Recorded<'_>) -> Result<(), WhyNot> {
+fn narrowed(recorded: &RecordedEvidence<'_>) -> Result<(), WhyNot> {
     let report = recorded.report;
     if report.coverage == Coverage::Full {
         return Ok(());
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::record::StepRecord;
     use crate::report::{Circumstances, report};
-    use crate::state::Ending;
+    use crate::state::StateEnding;
     use vplan_check::outcome::{Cause, Outcome, Status};
     use vplan_plan::bare::plan_of_words;
     use vplan_plan::caveat::{Caveat, Code, Effect};
@@ -299,14 +299,14 @@ mod tests {
         report(
             plan,
             plan.steps.iter().map(record).collect(),
-            &Ending::default(),
+            &StateEnding::default(),
             circumstances,
         )
     }
 
     fn why(plan: &Plan, report: &Report, wanted: &Plan) -> String {
         let bytes = Digest::hash(b"");
-        let recorded = Recorded {
+        let recorded = RecordedEvidence {
             bytes: &bytes,
             plan,
             report,
@@ -355,7 +355,7 @@ mod tests {
         let plan = plan(&["a"]);
         let report = ran(&plan, "", Vec::new());
         let bytes = Digest::hash(b"");
-        let recorded = Recorded {
+        let recorded = RecordedEvidence {
             bytes: &bytes,
             plan: &plan,
             report: &report,
@@ -370,7 +370,7 @@ mod tests {
             tree: None,
             ..report.clone()
         };
-        let recorded = Recorded {
+        let recorded = RecordedEvidence {
             report: &unknown,
             ..recorded
         };
@@ -383,7 +383,7 @@ mod tests {
         let two = plan(&["a", "b"]);
         let report = ran(&two, "b", Vec::new());
         let bytes = Digest::hash(b"");
-        let recorded = Recorded {
+        let recorded = RecordedEvidence {
             bytes: &bytes,
             plan: &two,
             report: &report,
@@ -416,7 +416,7 @@ mod tests {
             verdict: report.verdict,
             version: 1,
         };
-        let recorded = Recorded {
+        let recorded = RecordedEvidence {
             bytes: &bytes,
             plan: &plan,
             report: &report,
@@ -446,7 +446,7 @@ mod tests {
         };
         assert!(
             believed(
-                &Recorded {
+                &RecordedEvidence {
                     plan: &unsealed,
                     ..recorded
                 },

@@ -1,9 +1,9 @@
 //! The report of a run, in plan order: the one document that people and pipelines read.
 
-use super::feedback::{Feedback, Round, feedback};
+use super::feedback::{Feedback, FeedbackRound, feedback};
 use super::known::BaselineUse;
 use super::record::StepRecord;
-use super::state::Ending;
+use super::state::StateEnding;
 use super::verdict::{Require, RunFacts, UNRECORDED, Verdict, judge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -325,7 +325,7 @@ fn contained(plan: &Plan, records: &[StepRecord], level: String) -> String {
 pub fn report(
     plan: &Plan,
     records: Vec<StepRecord>,
-    ending: &Ending,
+    ending: &StateEnding,
     mut of_run: Circumstances,
 ) -> Report {
     if let Some(shard) = &mut of_run.shard {
@@ -350,7 +350,7 @@ pub fn report(
     let feedback = feedback(
         plan,
         &records,
-        &Round {
+        &FeedbackRound {
             attempt: of_run.attempt,
             caveats: &of_run.caveats,
             retries_remaining,

@@ -1,6 +1,6 @@
 //! Reads past runs: found by name, summed up by their journals, counted over many runs.
 
-use super::journal::{End, ReplayedRun, ReplayedStep, StepState};
+use super::journal::{JournalEnd, ReplayedRun, ReplayedStep, StepState};
 use super::record::StepRecord;
 use super::verdict::Verdict;
 use schemars::JsonSchema;
@@ -58,7 +58,7 @@ impl Summary {
     /// Summarises a run. `id`: the name of its folder. `writing`: a process holds its journal.
     pub fn new(id: &str, run: &ReplayedRun, writing: bool) -> Self {
         let (state, coverage, exit_code, verdict) = match run.end {
-            End::Finished {
+            JournalEnd::Finished {
                 coverage,
                 exit_code,
                 verdict,
@@ -68,8 +68,8 @@ impl Summary {
                 Some(exit_code),
                 Some(verdict),
             ),
-            End::Interrupted if writing => (State::Running, None, None, None),
-            End::Interrupted => (State::Interrupted, None, None, None),
+            JournalEnd::Interrupted if writing => (State::Running, None, None, None),
+            JournalEnd::Interrupted => (State::Interrupted, None, None, None),
         };
         let is = |step: &&ReplayedStep, wanted: fn(Status) -> bool| matches!(step.state, StepState::Ended(status, _) if wanted(status));
         Self {

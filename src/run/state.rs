@@ -20,9 +20,9 @@
 //! Events arrive in the order of their times; those of one millisecond, up to
 //! [`Event::InstantComplete`], in any order.
 
-use super::remote::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
 use super::event::{Action, Event, Interrupt};
 use super::record::StepRecord;
+use super::remote::{Elsewhere, MOST_UNANSWERED, OVERTIME_MS, as_here};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::index::{Dense, Index as _, bug};
@@ -75,7 +75,7 @@ pub struct RunState {
 
 /// The end of a run, without its steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ending {
+pub struct StateEnding {
     /// Whether the budget ended a step, or left no time for one.
     pub budget_used: bool,
     /// The signal that ended the run. A signal after the last step ended nothing.
@@ -141,7 +141,7 @@ enum Stop {
 
 /// The initial state of a run, without its plan.
 #[derive(Clone, Debug, Default)]
-pub struct Beginning {
+pub struct StateBeginning {
     /// By step id, the evidence that still counts; such steps do not run.
     pub kept: BTreeMap<String, StepRecord>,
     /// The time, in milliseconds since the run's start: later than 0 after a rewrite; the budget
@@ -171,17 +171,17 @@ impl RunState {
         kept: BTreeMap<String, StepRecord>,
         now: u64,
     ) -> (Self, Vec<Action>) {
-        let beginning = Beginning {
+        let beginning = StateBeginning {
             kept,
             now,
-            ..Beginning::default()
+            ..StateBeginning::default()
         };
         Self::begin(plan, beginning)
     }
 
     /// Begins to execute a plan.
-    pub fn begin(plan: Arc<Plan>, beginning: Beginning) -> (Self, Vec<Action>) {
-        let Beginning {
+    pub fn begin(plan: Arc<Plan>, beginning: StateBeginning) -> (Self, Vec<Action>) {
+        let StateBeginning {
             mut kept,
             now,
             judge,

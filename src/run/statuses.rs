@@ -4,7 +4,7 @@
 //! ended.
 
 use super::record::{INTERRUPTED, StepRecord};
-use super::state::{Ending, RunState};
+use super::state::{RunState, StateEnding};
 use super::verdict::UNRECORDED;
 use vplan_base::index::Dense;
 use vplan_base::word::visible;
@@ -46,7 +46,7 @@ impl RunState {
     }
 
     /// Returns how the run ended, without its steps; final when [`RunState::is_done`].
-    pub fn ending(&self) -> Ending {
+    pub fn ending(&self) -> StateEnding {
         let records = self.records();
         let ends_with = |cause| {
             // A refused try counts only where the tries before it do.
@@ -64,7 +64,7 @@ impl RunState {
         // An interrupt comes first: steps that a full disk would have kept from running are
         // cancelled.
         let storage = storage.filter(|(at, _)| counts(*at, Cause::Storage) && cancelled.is_none());
-        Ending {
+        StateEnding {
             budget_used: ends_with(Cause::Budget),
             cancelled: cancelled.map(|(_, signal)| signal),
             duration_ms: self.now,

@@ -3,7 +3,7 @@
 
 use super::event::Interrupt;
 use super::record::StepRecord;
-use super::state::Ending;
+use super::state::StateEnding;
 use vplan_base::vocabulary::Exit;
 use vplan_base::word::{framed, visible};
 use vplan_check::outcome::{Cause, Status};
@@ -83,7 +83,7 @@ pub struct RunFacts<'a> {
 pub fn judge(
     plan: &Plan,
     records: &[StepRecord],
-    ending: &Ending,
+    ending: &StateEnding,
     also: &RunFacts<'_>,
     require: Require,
 ) -> Judgement {
@@ -187,7 +187,7 @@ fn exit_of_step(step: &Step, record: &StepRecord) -> Option<Exit> {
 struct Run<'a> {
     plan: &'a Plan,
     records: &'a [StepRecord],
-    ending: &'a Ending,
+    ending: &'a StateEnding,
     also: &'a RunFacts<'a>,
     /// The name of this share of a plan, if it has no check that counts.
     part: Option<&'a str>,

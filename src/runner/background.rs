@@ -1,9 +1,9 @@
 //! Defines the messages of threads to the driving thread, and runs slow I/O outside of it: syncs
 //! the record, and digests the programs that were started. Otherwise a slow disk would delay steps.
 
-use crate::remote::CameBack;
 use crate::file_watch::Looked;
 use crate::judge::PreparedQuestion;
+use crate::remote::CameBack;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,10 +1,10 @@
 //! The parameters that all steps of a run share.
 
+use crate::judge::JudgeRunner;
 use crate::remote::RemoteExecution;
-use crate::judge::Judge;
-use crate::snapshots::RunSnapshots;
 use crate::reports::Aside;
 use crate::sandbox::Sandbox;
+use crate::snapshots::RunSnapshots;
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Context<'a> {
     /// Results of earlier runs, if they may be used.
     pub recall: Option<&'a RunCache<'a>>,
     /// The judge that answers the questions of `judge` checks, if there is one.
-    pub judge: Option<&'a Judge<'a>>,
+    pub judge: Option<&'a JudgeRunner<'a>>,
     /// The standard input of steps, if that is not empty. A judge reads its question there.
     pub input: Option<&'a [u8]>,
     /// The interval of ticks while something runs; never without.

@@ -44,7 +44,7 @@ const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A message of the driver to its caller, which answers with actions. Only the answer to an event
 /// may contain other actions than stops.
-pub enum Message<'a> {
+pub enum ExecutorMessage<'a> {
     /// An event for the state machine; with the end of a try, the details that the machine does not
     /// need.
     Event(Event, Option<&'a Finished>),
@@ -116,7 +116,7 @@ pub trait Executor {
         plan: &Plan,
         context: &Context<'_>,
         first: Vec<Action>,
-        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+        tell: &mut dyn FnMut(ExecutorMessage<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError>;
 }
 
@@ -222,7 +222,7 @@ impl Executor for Driver {
         plan: &Plan,
         context: &Context<'_>,
         first: Vec<Action>,
-        tell: &mut dyn FnMut(Message<'_>) -> Vec<Action>,
+        tell: &mut dyn FnMut(ExecutorMessage<'_>) -> Vec<Action>,
     ) -> Result<(), DriveError> {
         self.round += 1;
         let Some(runtime) = self.runtime.take() else {
@@ -281,7 +281,7 @@ struct Drive<'d, 's, 'e> {
     plan: &'e Plan,
     context: &'e Context<'e>,
     scope: &'s Scope<'s, 'e>,
-    tell: &'d mut dyn FnMut(Message<'_>) -> Vec<Action>,
+    tell: &'d mut dyn FnMut(ExecutorMessage<'_>) -> Vec<Action>,
     busy: BTreeMap<StepIndex, StepExecution<'e>>,
     todo: VecDeque<Action>,
     /// Events that were received and not yet handled.
@@ -381,14 +381,14 @@ impl<'e> Drive<'_, '_, 'e> {
         self.wake = None;
         self.io_wanted = true;
         self.is_instant_open = !matches!(event, Event::InstantComplete { .. });
-        let actions = (self.tell)(Message::Event(event, finished));
+        let actions = (self.tell)(ExecutorMessage::Event(event, finished));
         self.todo.extend(actions);
     }
 
     /// Requests a background job, and runs it.
     fn submit_io(&mut self) {
         let (at, mut work, mut again) = (self.now(), None, None);
-        let actions = (self.tell)(Message::IoWanted {
+        let actions = (self.tell)(ExecutorMessage::IoWanted {
             at,
             work: &mut work,
             again: &mut again,
@@ -402,7 +402,7 @@ impl<'e> Drive<'_, '_, 'e> {
 
     fn done(&mut self, done: IoResult) {
         let at = self.now();
-        let actions = (self.tell)(Message::IoFinished { at, done });
+        let actions = (self.tell)(ExecutorMessage::IoFinished { at, done });
         self.todo.extend(actions);
     }
 
@@ -567,7 +567,7 @@ impl<'e> Drive<'_, '_, 'e> {
             return true;
         };
         let at = self.now();
-        let answer = (self.tell)(Message::Starting {
+        let answer = (self.tell)(ExecutorMessage::Starting {
             step,
             attempt,
             limit_ms,
@@ -598,7 +598,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 live: &b.live,
             })
             .collect();
-        let actions = (self.tell)(Message::Tick {
+        let actions = (self.tell)(ExecutorMessage::Tick {
             at,
             running: &running,
         });
@@ -649,7 +649,7 @@ impl<'e> Drive<'_, '_, 'e> {
 
     /// Stops vplan itself until SIGCONT.
     async fn stop_self(&mut self) {
-        let actions = (self.tell)(Message::Suspended);
+        let actions = (self.tell)(ExecutorMessage::Suspended);
         self.todo.extend(actions);
         self.driver.clock.pause();
         // SIGTSTP is handled, and resetting it for a moment would be a race; SIGSTOP has the same
@@ -663,7 +663,7 @@ impl<'e> Drive<'_, '_, 'e> {
                 .await;
         }
         self.driver.clock.resume();
-        let actions = (self.tell)(Message::Resumed);
+        let actions = (self.tell)(ExecutorMessage::Resumed);
         self.todo.extend(actions);
     }
 

@@ -2,7 +2,7 @@
 
 use vplan_base::path::RepoPath;
 use vplan_check::evidence::Evidence;
-use vplan_check::file::{self, CONTENT_CAP, FileFacts, Target};
+use vplan_check::file::{self, AssertedTarget, CONTENT_CAP, FileFacts};
 use vplan_os::files::beneath::{Beneath, Kind, ReadError};
 use vplan_os::files::read_start;
 use vplan_plan::Step;
@@ -30,19 +30,19 @@ pub fn gather(beneath: &Beneath, path: &RepoPath, content: bool) -> FileFacts {
             facts.size = target.size;
             facts.executable = target.executable;
             facts.target = match target.kind {
-                Kind::File => Target::File,
-                Kind::Dir => Target::Dir,
-                Kind::Special => Target::Other,
+                Kind::File => AssertedTarget::File,
+                Kind::Dir => AssertedTarget::Dir,
+                Kind::Special => AssertedTarget::Other,
             };
         }
         Err(ReadError::Missing) => return facts,
-        Err(e) => facts.target = Target::Unknown(e.to_string()),
+        Err(e) => facts.target = AssertedTarget::Unknown(e.to_string()),
     }
-    if content && facts.target == Target::File {
+    if content && facts.target == AssertedTarget::File {
         let file = beneath.file(path).map_err(|e| e.to_string());
         match file.and_then(|f| read_start(f, CONTENT_CAP).map_err(|e| e.to_string())) {
             Ok(bytes) => facts.content = Some(bytes),
-            Err(message) => facts.target = Target::Unknown(message),
+            Err(message) => facts.target = AssertedTarget::Unknown(message),
         }
     }
     facts
@@ -72,15 +72,18 @@ mod tests {
         let file = look("l", true);
         assert_eq!(
             (file.symlink, &file.target, file.size),
-            (true, &Target::File, 3)
+            (true, &AssertedTarget::File, 3)
         );
         assert_eq!(file.content.as_deref(), Some(&b"abc"[..]));
         assert_eq!(look("f", false).content, None);
-        assert_eq!(look("d", true).target, Target::Dir);
+        assert_eq!(look("d", true).target, AssertedTarget::Dir);
         assert_eq!(look("none", true), FileFacts::default());
         let broken = look("broken", true);
-        assert_eq!((broken.symlink, broken.target), (true, Target::Missing));
+        assert_eq!(
+            (broken.symlink, broken.target),
+            (true, AssertedTarget::Missing)
+        );
         let outside = look("out", true);
-        assert!(matches!(outside.target, Target::Unknown(_)) && outside.content.is_none());
+        assert!(matches!(outside.target, AssertedTarget::Unknown(_)) && outside.content.is_none());
     }
 }

@@ -17,7 +17,7 @@ use vplan_plan::Step;
 
 /// Inspects the files again. Their content is masked.
 pub type Watch = Box<dyn FnOnce(&Secrets) -> Looked>;
-type ReportsAgain = Box<dyn FnOnce(&Secrets) -> Reports>;
+type ReportsAgain = Box<dyn FnOnce(&Secrets) -> WatchReports>;
 
 /// The changes that were found after a try.
 #[derive(Debug, Default)]
@@ -26,14 +26,14 @@ pub struct Looked {
     /// changed.
     pub mutated: Option<RepoPath>,
     /// The state of the reports.
-    pub report: Reports,
+    pub report: WatchReports,
     /// Why the outputs of a sealed step could not be copied into the repository.
     pub not_copied: Option<String>,
 }
 
 /// The reports of a try, as they were read.
 #[derive(Debug, Default)]
-pub enum Reports {
+pub enum WatchReports {
     /// The step has no report to write.
     #[default]
     NotAsked,
@@ -61,9 +61,9 @@ impl Looked {
             (evidence.exit, evidence.signal) = (None, None);
         }
         match self.report {
-            Reports::NotAsked => {}
-            Reports::Missing => evidence.report_missing = true,
-            Reports::Read(reading) => evidence.reading = Some(reading),
+            WatchReports::NotAsked => {}
+            WatchReports::Missing => evidence.report_missing = true,
+            WatchReports::Read(reading) => evidence.reading = Some(reading),
         }
     }
 }
@@ -102,12 +102,14 @@ fn changes(root: &Path, git: Option<&Git>, step: &Step) -> Box<dyn FnOnce() -> O
 
 fn reports(root: &Path, aside: Option<&Arc<Aside>>, step: &Step) -> ReportsAgain {
     let Some(report) = step.report.clone() else {
-        return Box::new(|_| Reports::NotAsked);
+        return Box::new(|_| WatchReports::NotAsked);
     };
     // Which check may write the format was decided with the contract; here only how to read it
     // counts. A plan from a file may name any format.
     let name = FormatName::parse(&report.format);
-    let mut formats = name.map(|name| resolve_name(name, step.kind)).unwrap_or_default();
+    let mut formats = name
+        .map(|name| resolve_name(name, step.kind))
+        .unwrap_or_default();
     if formats.is_empty() {
         let bears = |f: &&Format| name.is_some_and(|name| f.names.contains(&name));
         formats = ALL.iter().filter(bears).collect();
@@ -117,15 +119,15 @@ fn reports(root: &Path, aside: Option<&Arc<Aside>>, step: &Step) -> ReportsAgain
         Err(error) => {
             let mut reading = Reading::from_format(&report.format);
             reading.object(format!("the repository cannot be opened: {error}"));
-            return Box::new(move |_| Reports::Read(Box::new(reading)));
+            return Box::new(move |_| WatchReports::Read(Box::new(reading)));
         }
     };
     let before = Before::move_away(Arc::clone(&beneath), report.glob, aside.cloned());
     let kind = step.kind;
     Box::new(
         move |secrets| match before.read(&beneath, &formats, secrets) {
-            None => Reports::Missing,
-            Some(reading) => Reports::Read(Box::new(reading.counted_by(kind))),
+            None => WatchReports::Missing,
+            Some(reading) => WatchReports::Read(Box::new(reading.counted_by(kind))),
         },
     )
 }

@@ -2,7 +2,7 @@
 //! process running) and reports how it ended.
 
 use crate::context::Context;
-use crate::executor::{DriveError, Driver, Executor as _, Message};
+use crate::executor::{DriveError, Driver, Executor as _, ExecutorMessage};
 use rustix::fd::AsFd as _;
 use rustix::fs::{CWD, Mode as FileMode, OFlags};
 use std::collections::BTreeMap;
@@ -189,7 +189,7 @@ fn run(mending: Mending<'_>, input: Option<&[u8]>) -> Result<FixRun, DriveError>
         ..Context::new(mending.root, mending.environment)
     };
     driver.drive(&plan, &context, first, &mut |message| {
-        let Message::Event(event, finished) = message else {
+        let ExecutorMessage::Event(event, finished) = message else {
             return Vec::new();
         };
         match &event {

@@ -17,7 +17,7 @@ use vplan_os::files::walk;
 use vplan_plan::Step;
 
 /// The judge's program, and how its questions are made.
-pub struct Judge<'a> {
+pub struct JudgeRunner<'a> {
     pub argv: Vec<Word>,
     /// Variables that its command sets.
     pub env: Env,
@@ -55,7 +55,7 @@ impl PreparedQuestion {
 }
 
 /// The files that a question is made from.
-pub struct Ground<'a> {
+pub struct JudgeContext<'a> {
     pub root: &'a Path,
     pub beneath: &'a Beneath,
     /// Its git, if it has one.
@@ -67,7 +67,7 @@ pub struct Ground<'a> {
 /// # Errors
 /// Its files cannot be read completely: then the judge is not called.
 pub fn question(
-    ground: &Ground<'_>,
+    ground: &JudgeContext<'_>,
     step: &Step,
     changed: &ChangeSet,
 ) -> Result<(String, Digest), SpawnError> {
@@ -82,7 +82,7 @@ pub fn question(
     ))
 }
 
-fn context(ground: &Ground<'_>, selection: &Selection) -> Result<Vec<Content>, SpawnError> {
+fn context(ground: &JudgeContext<'_>, selection: &Selection) -> Result<Vec<Content>, SpawnError> {
     let refuse = |code: &str, message: String| SpawnError {
         code: code.to_owned(),
         message,

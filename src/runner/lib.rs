@@ -7,24 +7,24 @@
     reason = "the door: the core's purity is a lint, and this is where it ends"
 )]
 
-pub mod file_facts;
-pub mod remote;
 pub mod background;
 pub mod context;
-mod remote_try;
 pub mod executor;
+pub mod file_facts;
 mod file_watch;
 mod fingerprints;
 pub mod fixer;
 pub mod judge;
-pub mod snapshots;
 pub mod propose;
 pub mod readable;
+pub mod remote;
+mod remote_try;
 pub mod reports;
 pub mod sandbox;
 mod sealed;
 mod services;
 pub mod session;
+pub mod snapshots;
 pub mod step;
 pub mod tree;
 pub mod worker;

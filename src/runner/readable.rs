@@ -15,7 +15,7 @@ use vplan_os::outside::entries;
 use vplan_os::process::confine::Confine;
 use vplan_os::process::program::Root;
 use vplan_os::retry_eintr::{open, openat2};
-use vplan_os::stat_cache::{Stamp, now};
+use vplan_os::stat_cache::{StatStamp, now};
 use vplan_plan::Step;
 use vplan_reuse::key::depends_on;
 
@@ -181,7 +181,7 @@ pub(super) struct Listings(Mutex<Listed>);
 
 #[derive(Debug, Default)]
 struct Listed {
-    folders: BTreeMap<RepoPath, (Stamp, Arc<Entries>)>,
+    folders: BTreeMap<RepoPath, (StatStamp, Arc<Entries>)>,
     /// The number of names in them.
     names: usize,
 }
@@ -193,7 +193,7 @@ impl Listings {
     fn list(&self, root: &Root, folder: &RepoPath) -> io::Result<Arc<Entries>> {
         let since = now();
         let path = folder.to_os();
-        let stamp = Stamp::from(&statat(root, &path, AtFlags::SYMLINK_NOFOLLOW)?);
+        let stamp = StatStamp::from(&statat(root, &path, AtFlags::SYMLINK_NOFOLLOW)?);
         let known = self.listed().folders.get(folder).cloned();
         if let Some((_, entries)) = known.filter(|(then, _)| *then == stamp) {
             return Ok(entries);

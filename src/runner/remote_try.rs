@@ -1,8 +1,8 @@
 //! The thread of a step that is executed elsewhere.
 
-use crate::remote::{RemoteExecution, Sent};
 use crate::background::WorkerEvent;
 use crate::context::Context;
+use crate::remote::{RemoteExecution, Sent};
 use rustix::fs::Mode;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -42,7 +42,8 @@ impl RemoteTry<'_> {
         let index = self.index;
         // The driving thread outlives this one.
         let leave = |note| drop(outbox.send(note));
-        if let Some(pass) = recall.and_then(|recall| recall.find_pass(plan, index, &context.looks)) {
+        if let Some(pass) = recall.and_then(|recall| recall.find_pass(plan, index, &context.looks))
+        {
             return leave(WorkerEvent::Recalled(index, pass));
         }
         leave(WorkerEvent::Looked(index));

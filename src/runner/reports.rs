@@ -23,7 +23,7 @@ use vplan_check::output;
 use vplan_check::output::reader::Format;
 use vplan_check::results::Reading;
 use vplan_os::files::MAX_FILES;
-use vplan_os::files::beneath::{Beneath, ReadError, Stamp};
+use vplan_os::files::beneath::{Beneath, FileStamp, ReadError};
 use vplan_os::process::mask::Secrets;
 
 /// Size limit of a report, in bytes.
@@ -70,7 +70,7 @@ enum Earlier {
     /// It was moved to this name.
     Moved(String),
     /// It was left in place. With the digest of its content, if that can be read.
-    Kept(Stamp, Option<Digest>),
+    Kept(FileStamp, Option<Digest>),
 }
 
 /// There are too many files below this folder to look for reports.
@@ -157,7 +157,7 @@ impl Before {
             (Err(why), _) => return troubled(format!("reports could not be looked for: {why}")),
             (_, Err(why)) => return troubled(format!("reports could not be looked for: {why}")),
         };
-        let is_new = |path: &RepoPath, stamp: &Stamp| match before.get(path) {
+        let is_new = |path: &RepoPath, stamp: &FileStamp| match before.get(path) {
             None | Some(Earlier::Moved(_)) => true,
             Some(Earlier::Kept(before, _)) => before != stamp,
         };
@@ -267,13 +267,13 @@ fn move_away(beneath: &Beneath, path: &RepoPath, aside: &Aside) -> Option<String
     Some(name)
 }
 
-fn keep(beneath: &Beneath, path: &RepoPath, stamp: Stamp) -> Earlier {
+fn keep(beneath: &Beneath, path: &RepoPath, stamp: FileStamp) -> Earlier {
     let content = beneath.read(path, LARGEST).ok();
     Earlier::Kept(stamp, content.map(|content| Digest::hash(&content)))
 }
 
 /// Lists everything that the glob selects, except directories.
-fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, Stamp>, Many> {
+fn stamps(beneath: &Beneath, glob: &Glob) -> Result<BTreeMap<RepoPath, FileStamp>, Many> {
     let mut found = BTreeMap::new();
     let mut looked_at = 0_usize;
     let mut note = |path: RepoPath| {

@@ -23,7 +23,7 @@ use vplan_os::process::confine::{Confine, SEALING, Writable, devices};
 pub use vplan_os::process::guarantees::lacking;
 use vplan_os::process::program::{Root, SearchPath};
 use vplan_os::process::writable::made;
-use vplan_os::scratch::{Emptied, Folders};
+use vplan_os::scratch::{Emptied, ScratchFolders};
 use vplan_plan::Step;
 
 /// The common parts of all confined steps of a run.
@@ -35,7 +35,7 @@ pub struct Sandbox {
     /// Folders in which a file that a step may change can have further names.
     stores: Vec<PathBuf>,
     /// The temporary folders of steps, as soon as one is needed.
-    temporary: OnceLock<io::Result<Folders>>,
+    temporary: OnceLock<io::Result<ScratchFolders>>,
     /// The devices that every step may write to, likewise.
     devices: OnceLock<Vec<Writable>>,
     listings: Listings,
@@ -93,7 +93,7 @@ pub enum SandboxError {
 }
 
 /// A remark about a step's confinement: its kind, and one line for people.
-pub type Remark = (&'static str, String);
+pub type SandboxRemark = (&'static str, String);
 
 /// A step's own confinement, as long as it runs.
 pub(super) struct StepSandbox {
@@ -211,7 +211,7 @@ impl Sandbox {
 
     /// Gives a folder for a step alone.
     fn folder(&self) -> Result<Emptied, SandboxError> {
-        let folders = self.temporary.get_or_init(Folders::new).as_ref();
+        let folders = self.temporary.get_or_init(ScratchFolders::new).as_ref();
         let folders = folders.map_err(|error| NoTemporary(error.to_string()))?;
         folders
             .make()
@@ -312,7 +312,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// It cannot.
-    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<Remark>, SandboxError> {
+    pub fn check(&self, root: &Root, step: &Step) -> Result<Vec<SandboxRemark>, SandboxError> {
         let level = step.confinement().level;
         if level < SandboxLevel::Guard {
             return Ok(Vec::new());

@@ -33,7 +33,7 @@ const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(20);
 /// The lines of its output that a message about a service that has died shows.
 const LINES: usize = 5;
 /// The folders of services. The name is short, because that of a socket in it may not be long.
-const FOLDERS: scratch::Kind = scratch::Kind {
+const FOLDERS: scratch::ScratchKind = scratch::ScratchKind {
     prefix: "vplan-svc-",
     remove: |path| std::fs::remove_dir_all(path),
 };

@@ -5,7 +5,7 @@
 //! session removes it.
 
 use crate::context::Context;
-use crate::executor::{DriveError, Driver, Executor as _, Message};
+use crate::executor::{DriveError, Driver, Executor as _, ExecutorMessage};
 use rustix::fd::AsFd as _;
 use rustix::fs::{CWD, Mode as FileMode, OFlags};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use vplan_os::environment::{Environment, Grants};
 use vplan_os::files::{is_program, read_plain};
 use vplan_os::process::program::Root;
 use vplan_os::retry_eintr::openat;
-use vplan_os::scratch::{Kind as FolderKind, Scratch};
+use vplan_os::scratch::{Scratch, ScratchKind as FolderKind};
 use vplan_plan::step::empty;
 use vplan_plan::{Origin, Plan, Step, StepIndex};
 use vplan_run::event::{Action, Event, Interrupt};
@@ -51,7 +51,7 @@ pub struct Typed {
 
 /// The progress of a session.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum SessionProgress<'a> {
     /// The command with this number, from 0, begins.
     Begins(usize),
     /// It has ended, with this output and this exit code, unless a signal ended it.
@@ -89,7 +89,7 @@ pub enum SessionError {
 /// The session could not begin.
 pub fn run(
     commands: &[Typed],
-    tell: &mut dyn FnMut(Progress<'_>),
+    tell: &mut dyn FnMut(SessionProgress<'_>),
 ) -> Result<SessionEnd, SessionError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |name: &str| std::env::split_paths(&path).any(|dir| is_program(&dir.join(name)));
@@ -155,7 +155,7 @@ impl Place {
     fn run(
         &self,
         commands: &[Typed],
-        tell: &mut dyn FnMut(Progress<'_>),
+        tell: &mut dyn FnMut(SessionProgress<'_>),
     ) -> Result<SessionEnd, SessionError> {
         let steps = commands.iter().enumerate();
         let plan = Plan::of_steps(
@@ -218,11 +218,15 @@ struct UnderWay<'s> {
 }
 
 impl UnderWay<'_> {
-    fn heard(&mut self, message: Message<'_>, tell: &mut dyn FnMut(Progress<'_>)) -> Vec<Action> {
+    fn heard(
+        &mut self,
+        message: ExecutorMessage<'_>,
+        tell: &mut dyn FnMut(SessionProgress<'_>),
+    ) -> Vec<Action> {
         let (event, finished) = match message {
-            Message::Event(event, finished) => (event, finished),
-            Message::Starting { step, .. } => {
-                tell(Progress::Begins(step.position()));
+            ExecutorMessage::Event(event, finished) => (event, finished),
+            ExecutorMessage::Starting { step, .. } => {
+                tell(SessionProgress::Begins(step.position()));
                 return Vec::new();
             }
             _ => return Vec::new(),
@@ -236,7 +240,10 @@ impl UnderWay<'_> {
             Event::Finished { step, evidence, .. } => {
                 let log = finished.and_then(|finished| finished.log.as_ref());
                 let text = log.and_then(|name| read_plain(&self.logs.join(name), MOST).ok());
-                tell(Progress::Ended(&text.unwrap_or_default(), evidence.exit));
+                tell(SessionProgress::Ended(
+                    &text.unwrap_or_default(),
+                    evidence.exit,
+                ));
                 self.done += 1;
                 self.note_end(*step, evidence);
             }

@@ -17,8 +17,8 @@ use vplan_check::Kind;
 use vplan_git::Git;
 use vplan_git::error::GitError;
 use vplan_git::object::Oid;
-use vplan_git::snapshot::Snapshot;
 use vplan_git::skipped::HiddenFiles;
+use vplan_git::snapshot::Snapshot;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::watches::Watches;
 use vplan_plan::{Plan, Step};
@@ -70,7 +70,7 @@ struct State {
     /// The steps that have run since the current snapshot began.
     since: BTreeSet<String>,
     over: BTreeSet<String>,
-    spans: Vec<Span>,
+    spans: Vec<SnapshotSpan>,
     interim: Interim,
     /// Whether files may have changed between the first snapshot and the first watch.
     unwatched: bool,
@@ -123,13 +123,13 @@ impl Interim {
 
 /// The changes between two snapshots.
 #[derive(Debug, Default)]
-pub struct Span {
+pub struct SnapshotSpan {
     /// The ids of the steps with a process that ran.
     pub ran: BTreeSet<String>,
     /// The steps that had ended before the second snapshot.
     pub over: BTreeSet<String>,
     /// The changed files, in byte order of the paths.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<SnapshotChange>,
     /// The files that had another content in between, in byte order of the paths.
     pub restored: Vec<RestoredFile>,
     /// The steps after which the tree could not be compared.
@@ -146,7 +146,7 @@ pub struct RestoredFile {
 
 /// A file that changed.
 #[derive(Debug)]
-pub struct Changed {
+pub struct SnapshotChange {
     pub path: RepoPath,
     pub was: EarlierState,
 }
@@ -290,12 +290,12 @@ impl RunSnapshots {
         let changed = last
             .differences(seen)
             .into_iter()
-            .map(|path| Changed {
+            .map(|path| SnapshotChange {
                 was: was(&path),
                 path,
             })
             .collect();
-        let span = Span {
+        let span = SnapshotSpan {
             ran,
             over: state.over.clone(),
             changed,
@@ -333,7 +333,7 @@ impl RunSnapshots {
     }
 
     /// Returns the changes between the snapshots.
-    pub fn spans(&self) -> Vec<Span> {
+    pub fn spans(&self) -> Vec<SnapshotSpan> {
         let mut spans = std::mem::take(&mut self.state().spans);
         if !self.own.is_empty() {
             // A directory with tracked files is not vplan's own, even if an option names it.

@@ -1,16 +1,16 @@
 //! Drives one try of a step from start to end. Comparing files takes a thread for the step.
 
-use crate::file_facts::evidence;
-use crate::remote::CameBack;
 use crate::background::WorkerEvent;
 use crate::context::Context;
-use crate::remote_try::RemoteTry;
+use crate::file_facts::evidence;
 use crate::file_watch::{self, is_watched};
 use crate::fingerprints::of_step;
 use crate::judge::PreparedQuestion;
-use crate::snapshots::RunSnapshots;
+use crate::remote::CameBack;
+use crate::remote_try::RemoteTry;
 use crate::sandbox::StepSandbox;
 use crate::sealed::Products;
+use crate::snapshots::RunSnapshots;
 use rustix::fd::BorrowedFd;
 use rustix::fs::Mode;
 use std::io::Write as _;

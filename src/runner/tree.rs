@@ -7,8 +7,8 @@
 pub mod blame;
 mod new_files;
 
-use crate::snapshots::{RunSnapshots, EarlierState, usable, take};
-use blame::{Attribution, Run, blame};
+use crate::snapshots::{EarlierState, RunSnapshots, take, usable};
+use blame::{Attribution, BlamedRun, blame};
 use new_files::AGAIN;
 use new_files::{NewFileLines, new_files};
 use std::thread::{Builder, JoinHandle};
@@ -16,8 +16,8 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::first_of;
 use vplan_git::Git;
 use vplan_git::object::Oid;
-use vplan_git::snapshot::Snapshot;
 use vplan_git::skipped::{HiddenBy, HiddenFiles};
+use vplan_git::snapshot::Snapshot;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 use vplan_plan::{Note, Plan};
 use vplan_run::report::{NewFile, Report};
@@ -75,7 +75,7 @@ fn digest(snapshot: &Snapshot, hidden: &HiddenFiles, plan: &Plan, new: &[NewFile
 
 /// A snapshot that is being taken while other things are prepared.
 #[derive(Debug)]
-pub struct Beginning(Option<(Git, Option<JoinHandle<FirstSnapshot>>)>);
+pub struct TreeBeginning(Option<(Git, Option<JoinHandle<FirstSnapshot>>)>);
 
 type FirstSnapshot = (Option<Option<Oid>>, Option<Snapshot>);
 
@@ -84,7 +84,7 @@ fn first(git: &Git) -> Option<Snapshot> {
     usable(git.snapshot_of_comparison())
 }
 
-impl Beginning {
+impl TreeBeginning {
     /// Begins to take the snapshot. Does nothing without git.
     pub fn start(git: Option<&Git>) -> Self {
         Self(git.map(|git| {
@@ -109,7 +109,7 @@ impl Beginning {
     }
 }
 
-impl Drop for Beginning {
+impl Drop for TreeBeginning {
     /// Waits for the thread of a run that cannot begin: the end of the process would leave the file
     /// that it may be writing.
     fn drop(&mut self) {
@@ -142,7 +142,7 @@ pub struct TreeChanges {
 
 /// Compares the tree before and after a run. `looked`: whether vplan itself scanned its files since
 /// the last snapshot.
-pub fn ended(looks: Option<&RunSnapshots>, run: &Run<'_>, looked: bool) -> TreeChanges {
+pub fn ended(looks: Option<&RunSnapshots>, run: &BlamedRun<'_>, looked: bool) -> TreeChanges {
     let Some(plan) = run.plan() else {
         return TreeChanges::default();
     };
@@ -188,7 +188,7 @@ pub fn ended(looks: Option<&RunSnapshots>, run: &Run<'_>, looked: bool) -> TreeC
     ended
 }
 
-fn vanished(run: &Run<'_>, suspects: Vec<String>) -> TreeChanges {
+fn vanished(run: &BlamedRun<'_>, suspects: Vec<String>) -> TreeChanges {
     let message = "whether files changed while the checks ran is not known: git could say what there was, and cannot any more";
     let way_out = "ignore large files that steps make, mend the repository, and run again";
     let caveat = Caveat::new(Code::TreeMoved, Effect::Incomplete, message).way_out(way_out);
@@ -205,13 +205,15 @@ fn vanished(run: &Run<'_>, suspects: Vec<String>) -> TreeChanges {
 }
 
 /// Reports the changed files.
-fn moved(now: &Snapshot, looks: &RunSnapshots, run: &Run<'_>, plan: &Plan) -> TreeChanges {
+fn moved(now: &Snapshot, looks: &RunSnapshots, run: &BlamedRun<'_>, plan: &Plan) -> TreeChanges {
     let spans = looks.spans();
     let untracked = |path: &&RepoPath| !now.is_tracked(path);
     let restored = spans.iter().flat_map(|span| &span.restored);
     let restored = restored.map(|file| &file.path).filter(untracked);
     let changed = spans.iter().flat_map(|span| &span.changed);
-    let others = changed.clone().filter(|file| file.was != EarlierState::Tracked);
+    let others = changed
+        .clone()
+        .filter(|file| file.was != EarlierState::Tracked);
     let untracked: Vec<RepoPath> = others
         .map(|file| &file.path)
         .chain(restored)

@@ -1,8 +1,8 @@
 //! Executes a step that another vplan has ordered: `vplan step`.
 
-use crate::remote::{ANSWER, LOG, OUT, WORK};
 use crate::context::Context;
-use crate::executor::{DriveError, Driver, Executor as _, Message};
+use crate::executor::{DriveError, Driver, Executor as _, ExecutorMessage};
+use crate::remote::{ANSWER, LOG, OUT, WORK};
 use crate::sandbox::{Sandbox, missing};
 use crate::step::Finished;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vplan_away::answer::{LeftFile, StepAnswer};
-use vplan_away::order::{MOST, NoOrder, Order, VERSION};
+use vplan_away::order::{MOST, NoOrder, VERSION, WorkOrder};
 use vplan_base::path::RepoPath;
 use vplan_check::evidence::Evidence;
 use vplan_os::environment::Environment;
@@ -20,13 +20,13 @@ use vplan_os::files::beneath::Beneath;
 use vplan_os::files::{make_folders, publish, read_plain, walk};
 use vplan_os::process::attempt::unconfined;
 use vplan_os::process::program::{Root, message_of};
-use vplan_os::stat_cache::Stamp;
+use vplan_os::stat_cache::StatStamp;
 use vplan_plan::Plan;
 use vplan_reuse::key::Print;
 use vplan_reuse::shared::portable;
 use vplan_run::event::{Event, Interrupt};
 use vplan_run::record::ProgramRecord;
-use vplan_run::state::{Beginning, RunState};
+use vplan_run::state::{RunState, StateBeginning};
 use vplan_store::reuse::content::digest;
 
 /// The folder for the log as long as the step runs.
@@ -74,7 +74,7 @@ pub fn execute(order: &Path) -> Result<(), Unanswered> {
     let file = order.canonicalize()?;
     let base = file.parent().and_then(Path::parent);
     let base = base.ok_or_else(|| no_order("it lies in no folder of a try".to_owned()))?;
-    let order = Order::decode(&bytes).map_err(|e: NoOrder| no_order(e.to_string()))?;
+    let order = WorkOrder::decode(&bytes).map_err(|e: NoOrder| no_order(e.to_string()))?;
     let place = base.join(ANSWER);
     if place.symlink_metadata().is_ok() {
         return Err(Unanswered::Answered(place));
@@ -84,7 +84,7 @@ pub fn execute(order: &Path) -> Result<(), Unanswered> {
     Ok(())
 }
 
-fn answer(order: &Order, base: &Path) -> Result<StepAnswer, Unanswered> {
+fn answer(order: &WorkOrder, base: &Path) -> Result<StepAnswer, Unanswered> {
     let root = Root::open(&base.join(WORK))?;
     let beneath = Beneath::open(root.path())?;
     let given = given(order, &beneath)?;
@@ -119,13 +119,13 @@ fn answer(order: &Order, base: &Path) -> Result<StepAnswer, Unanswered> {
 }
 
 /// The times of the input files, by path; `None` for a symlink.
-type Given = BTreeMap<RepoPath, Option<Stamp>>;
+type Given = BTreeMap<RepoPath, Option<StatStamp>>;
 
 /// Checks that all files of the order are there.
-fn given(order: &Order, beneath: &Beneath) -> Result<Given, Unanswered> {
+fn given(order: &WorkOrder, beneath: &Beneath) -> Result<Given, Unanswered> {
     let mut given = Given::new();
     for (path, print) in &order.files {
-        let stamp = beneath.status(path).ok().map(|stat| Stamp::from(&stat));
+        let stamp = beneath.status(path).ok().map(|stat| StatStamp::from(&stat));
         let is_there = match &print.link {
             Some(target) => beneath.link(path).as_deref() == Some(target.as_bytes()),
             None => stamp.is_some() && beneath.link(path).is_none(),
@@ -140,12 +140,12 @@ fn given(order: &Order, beneath: &Beneath) -> Result<Given, Unanswered> {
 }
 
 /// Returns the files of the order that are not as they were.
-fn changed(order: &Order, beneath: &Beneath, given: &Given) -> Vec<RepoPath> {
+fn changed(order: &WorkOrder, beneath: &Beneath, given: &Given) -> Vec<RepoPath> {
     let is_as_given = |path: &RepoPath, print: &Print| {
         if let Some(target) = &print.link {
             return beneath.link(path).as_deref() == Some(target.as_bytes());
         }
-        let now = beneath.status(path).ok().map(|stat| Stamp::from(&stat));
+        let now = beneath.status(path).ok().map(|stat| StatStamp::from(&stat));
         beneath.link(path).is_none()
             && (now.is_some() && given.get(path) == Some(&now)
                 || print_of(beneath, path).is_ok_and(|now| now == *print))
@@ -175,7 +175,7 @@ fn print_of(beneath: &Beneath, path: &RepoPath) -> io::Result<Print> {
 
 /// Moves the outputs of the step to the place where they are fetched.
 fn left(
-    order: &Order,
+    order: &WorkOrder,
     work: &Path,
     out: &Path,
     ended_well: bool,
@@ -213,7 +213,7 @@ struct Tried {
 }
 
 /// Tries the step, as every step is.
-fn tried(order: &Order, root: &Root, base: &Path) -> Result<Tried, Unanswered> {
+fn tried(order: &WorkOrder, root: &Root, base: &Path) -> Result<Tried, Unanswered> {
     let own = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
     let environment = Environment::of_sent(root, own, &order.step.pass_env, &order.variables);
     let asked = order.step.confinement();
@@ -241,10 +241,10 @@ fn tried(order: &Order, root: &Root, base: &Path) -> Result<Tried, Unanswered> {
     };
     let plan = Arc::new(Plan::of_steps(vec![order.step.clone()]));
     let mut driver = Driver::new(None, false)?;
-    let (mut state, first) = RunState::begin(Arc::clone(&plan), Beginning::default());
+    let (mut state, first) = RunState::begin(Arc::clone(&plan), StateBeginning::default());
     let (mut last, mut stopped) = (None, None);
     driver.drive(&plan, &context, first, &mut |message| match message {
-        Message::Event(event, finished) => {
+        ExecutorMessage::Event(event, finished) => {
             match (&event, finished) {
                 (Event::Finished { evidence, .. }, Some(finished)) => {
                     last = Some(((**evidence).clone(), finished.clone()));

@@ -25,10 +25,10 @@ use vplan_os::retry_eintr::{self, flock, open_folder, read_dir};
 use vplan_plan::{Plan, document};
 use vplan_run::expected::ExpectedTimes;
 use vplan_run::journal::Line;
-use vplan_run::journal::{End, JournalEntry, ReplayedRun, lines, replay};
+use vplan_run::journal::{JournalEnd, JournalEntry, ReplayedRun, lines, replay};
 use vplan_run::merge;
-use vplan_run::run_summary::{Summary, Tally, is_one_in_sixteen, is_run_id};
 use vplan_run::report::Report;
+use vplan_run::run_summary::{Summary, Tally, is_one_in_sixteen, is_run_id};
 
 /// Size limit of a journal, report or plan that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
@@ -381,7 +381,7 @@ impl History {
             for id in ids {
                 let past = self.read_run(id);
                 // The checks of a run that is being written may still change.
-                if !(past.writing && past.run.end == End::Interrupted) {
+                if !(past.writing && past.run.end == JournalEnd::Interrupted) {
                     tally.add(id, &past.run);
                 }
             }
@@ -525,7 +525,9 @@ impl History {
                     Ok(()) => false,
                     Err(Errno::WOULDBLOCK) => true,
                     // A file system without locks: only a run with an end is known to be over.
-                    Err(_) => replay(&read_bounded(&events, MAX_FILE)?).end == End::Interrupted,
+                    Err(_) => {
+                        replay(&read_bounded(&events, MAX_FILE)?).end == JournalEnd::Interrupted
+                    }
                 },
                 Err(_) => false,
             };

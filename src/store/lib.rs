@@ -6,11 +6,11 @@
     reason = "the door: the core's purity is a lint, and this is where it ends"
 )]
 
-pub mod last_passes;
 #[cfg(feature = "remote")]
 pub mod grpc;
 pub mod history;
 pub mod import_cache;
+pub mod last_passes;
 mod observed;
 pub mod records;
 pub mod report_files;

@@ -12,7 +12,7 @@ use vplan::contract::validate::validate;
 use vplan::engine::amend::amend;
 use vplan::front::lower;
 use vplan::plan::Plan;
-use vplan::plan::audit::{Audited, Finding, ObservedRun, Subject, audit};
+use vplan::plan::audit::{AuditSubject, Audited, Finding, ObservedRun, audit};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts};
 use vplan::plan::request::{Request, Selector};
@@ -144,7 +144,7 @@ fn audited_over(text: &str, runs: &[&[(&str, &[&str])]]) -> Audited {
         let first = path.segments().next();
         matches!(first, Some(b"target" | b"node_modules")) || path.name() == b".env"
     };
-    audit(&Subject {
+    audit(&AuditSubject {
         contract: &contract,
         facts: &Facts::default(),
         tracked: &tracked,

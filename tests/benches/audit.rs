@@ -27,11 +27,11 @@ use vplan::contract::Contract;
 use vplan::contract::validate::validate;
 use vplan::front::lower;
 use vplan::plan::Plan;
-use vplan::plan::audit::{ObservedRun, Subject, audit};
-use vplan::plan::parallel::ParallelPairs;
-use vplan::plan::parallel::known::KnownEffects;
+use vplan::plan::audit::{AuditSubject, ObservedRun, audit};
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::Facts;
+use vplan::plan::parallel::ParallelPairs;
+use vplan::plan::parallel::known::KnownEffects;
 use vplan::plan::request::{Request, Selector};
 
 fn main() {
@@ -63,7 +63,7 @@ fn main() {
             steps,
             failed: &BTreeSet::new(),
         };
-        let subject = Subject {
+        let subject = AuditSubject {
             contract: &contract,
             facts: &Facts::default(),
             tracked: &tracked,

@@ -11,7 +11,7 @@ use vplan::base::source::Source;
 use vplan::base::span::SourceId;
 use vplan::cli::render::diff::unified;
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::parse::{Caps, parse};
+use vplan::lang::parse::{ParserCaps, parse};
 
 const CHECKS: usize = 10_000;
 
@@ -30,9 +30,9 @@ fn ugly() -> String {
 }
 
 fn main() {
-    let caps = Caps {
+    let caps = ParserCaps {
         file_bytes: usize::MAX,
-        ..Caps::default()
+        ..ParserCaps::default()
     };
     let lay_out = |source: &Source| match reformat(source, SourceId(0), &caps) {
         Ok(Formatted::Text(text)) => text,

@@ -19,7 +19,7 @@ use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::background::{GroupCommit, IoJob};
 use vplan::effect::runner::context::Context;
-use vplan::effect::runner::executor::{Driver, Executor as _, Message};
+use vplan::effect::runner::executor::{Driver, Executor as _, ExecutorMessage};
 use vplan::effect::store::records::RunRecord;
 use vplan::plan::Plan;
 use vplan::run::event::Event;
@@ -62,7 +62,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
     let (mut state, first) = RunState::new(Arc::clone(&plan), BTreeMap::new(), 0);
     driver
         .drive(&plan, &context, first, &mut |message| match message {
-            Message::Starting {
+            ExecutorMessage::Starting {
                 step,
                 attempt,
                 limit_ms,
@@ -81,7 +81,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                     .unwrap();
                 Vec::new()
             }
-            Message::Event(event, finished) => {
+            ExecutorMessage::Event(event, finished) => {
                 let ended = match &event {
                     Event::Finished {
                         step,
@@ -115,7 +115,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 }
                 actions
             }
-            Message::IoWanted { at, work, again } => {
+            ExecutorMessage::IoWanted { at, work, again } => {
                 if commit.take(at, false) {
                     *work = Some(IoJob {
                         record: Some((record.unsynced(), 0)),
@@ -125,7 +125,7 @@ fn supervised(root: &Root, jobs: usize) -> Duration {
                 *again = commit.due();
                 Vec::new()
             }
-            Message::IoFinished { done, .. } => panic!("not kept: {:?}", done.fault),
+            ExecutorMessage::IoFinished { done, .. } => panic!("not kept: {:?}", done.fault),
             _ => Vec::new(),
         })
         .unwrap();

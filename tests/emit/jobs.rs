@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use vplan::base::diagnostic::Diagnostics;
 use vplan::base::source::{Source, Sources};
-use vplan::front::tree::{Node, yaml};
+use vplan::front::tree::{TreeNode, yaml};
 
 /// Reads a text as YAML 1.2 that is nothing but strings, lists and mappings.
-pub fn read(text: &str) -> Node {
+pub fn read(text: &str) -> TreeNode {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("ci.yml", text));
     let mut sink = Diagnostics::default();
@@ -22,8 +22,8 @@ pub fn read(text: &str) -> Node {
     node.unwrap()
 }
 
-pub fn text<'n>(node: &'n Node, key: &str) -> &'n str {
-    node.get(key).and_then(Node::text).unwrap_or_default()
+pub fn text<'n>(node: &'n TreeNode, key: &str) -> &'n str {
+    node.get(key).and_then(TreeNode::text).unwrap_or_default()
 }
 
 /// A place where jobs run, and what they keep.
@@ -109,7 +109,7 @@ impl Runner {
 /// Runs a step of a workflow; the outputs of the job go into `outputs`.
 fn github_step(
     runner: &mut Runner,
-    step: &Node,
+    step: &TreeNode,
     folder: &Path,
     (index, shard): (usize, &str),
     outputs: &mut String,
@@ -136,7 +136,7 @@ fn github_step(
                 ("GITHUB_OUTPUT", said.to_string_lossy().into_owned()),
                 ("GITHUB_ACTIONS", "true".to_owned()),
             ];
-            let own = step.get("env").map_or(&[][..], Node::entries);
+            let own = step.get("env").map_or(&[][..], TreeNode::entries);
             env.extend(
                 own.iter()
                     .map(|(key, value)| (key.name.as_str(), filled(value.text().unwrap()))),
@@ -191,7 +191,7 @@ fn github_step(
 }
 
 /// Runs a job; its end is that of the first step that failed.
-fn github_job(runner: &mut Runner, job: &Node, of: (usize, &str), outputs: &mut String) -> i32 {
+fn github_job(runner: &mut Runner, job: &TreeNode, of: (usize, &str), outputs: &mut String) -> i32 {
     let around = runner.folder();
     let folder = around.join("work");
     std::fs::create_dir(&folder).unwrap();
@@ -328,7 +328,7 @@ fn gitlab(runner: &mut Runner, pipeline: &str) -> Vec<i32> {
     let mut kept: Vec<(String, PathBuf)> = Vec::new();
     for (name, job) in pipeline.entries() {
         let copies = job.get("parallel").map_or(1, |n| match &n.value {
-            vplan::front::tree::Value::Whole(n) => *n,
+            vplan::front::tree::TreeValue::Whole(n) => *n,
             other => panic!("{other:?}"),
         });
         if text(job, "when") != "always" && ends.iter().any(|end| *end != 0) {
@@ -338,7 +338,7 @@ fn gitlab(runner: &mut Runner, pipeline: &str) -> Vec<i32> {
         for index in 1..=copies {
             let folder = runner.folder();
             runner.checkout(&folder);
-            for wanted in job.get("dependencies").map_or(&[][..], Node::list) {
+            for wanted in job.get("dependencies").map_or(&[][..], TreeNode::list) {
                 let of = |(from, _): &&(String, PathBuf)| Some(from.as_str()) == wanted.text();
                 kept.iter()
                     .filter(of)

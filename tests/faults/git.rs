@@ -11,7 +11,7 @@ use vplan::effect::git::Git;
 use vplan::effect::git::fingerprint::fingerprint;
 use vplan::effect::os::files::beneath::Beneath;
 use vplan::effect::repo::changes::{BaseRevision, ChangeSource, gather};
-use vplan::effect::repo::facts::{Ground, answer};
+use vplan::effect::repo::facts::{FactSources, answer};
 use vplan::effect::repo::load::{ContractRequest, load, locate};
 use vplan::plan::facts::Question;
 
@@ -232,7 +232,7 @@ fn nothing_that_the_configuration_names_runs() {
         Question::Exists(path("a.txt")),
         Question::MissingChanged,
     ];
-    let ground = Ground {
+    let ground = FactSources {
         root: &site.root,
         git: Some(git),
         base: work_tree.base.as_ref(),

@@ -15,7 +15,7 @@ use vplan::check::observed::Observed;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::runner::context::Context;
-use vplan::effect::runner::executor::{Driver, Executor as _, Message};
+use vplan::effect::runner::executor::{Driver, Executor as _, ExecutorMessage};
 use vplan::plan::{Plan, StepIndex};
 use vplan::run::event::{Action, Event};
 
@@ -375,7 +375,7 @@ fn driver() {
     let told = Cell::new(0_u32);
     driver
         .drive(&plan, &context, first, &mut |message| match message {
-            Message::Event(event, finished) => {
+            ExecutorMessage::Event(event, finished) => {
                 if let (Event::Finished { step, evidence, .. }, Some(finished)) = (&event, finished)
                 {
                     let seen = Seen {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use vplan::check::outcome::Status;
-use vplan::run::journal::{End, StepState, replay};
+use vplan::run::journal::{JournalEnd, StepState, replay};
 
 fn run(project: &Project) -> PathBuf {
     std::fs::read_dir(project.path(".vplan/runs"))
@@ -85,7 +85,7 @@ fn interrupted_in_order() {
         assert!(project.exists("always") && !project.exists("later") && is_gone(&project));
         let replayed = replay(&std::fs::read(run(&project).join("events.jsonl")).unwrap());
         assert!(
-            matches!(replayed.end, End::Finished { exit_code, .. } if i32::from(exit_code) == exit)
+            matches!(replayed.end, JournalEnd::Finished { exit_code, .. } if i32::from(exit_code) == exit)
         );
     }
 }
@@ -122,7 +122,7 @@ fn killed() {
     eventually("nothing is left", || is_gone(&project));
     let run = run(&project);
     let replayed = replay(&std::fs::read(run.join("events.jsonl")).unwrap());
-    assert_eq!(replayed.end, End::Interrupted);
+    assert_eq!(replayed.end, JournalEnd::Interrupted);
     let stands: Vec<StepState> = replayed.steps.iter().map(|s| s.state).collect();
     assert_eq!(
         stands,
@@ -313,7 +313,7 @@ fn a_reader_that_does_not_read() {
     let ended = || {
         let runs = std::fs::read_dir(project.path(".vplan/runs")).ok()?;
         let events = std::fs::read(runs.flatten().next()?.path().join("events.jsonl")).ok()?;
-        Some(matches!(replay(&events).end, End::Finished { .. }))
+        Some(matches!(replay(&events).end, JournalEnd::Finished { .. }))
     };
     eventually("the run has ended", || ended() == Some(true));
     eventually("vplan ends", || {

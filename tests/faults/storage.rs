@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use vplan::effect::store::history::History;
-use vplan::run::journal::{End, JournalEntry, Line, ReplayedRun, lines, replay};
+use vplan::run::journal::{JournalEnd, JournalEntry, Line, ReplayedRun, lines, replay};
 
 /// Whether the file system of a path has one log of all names, in their order (ext4, xfs).
 pub fn orders_names(path: &Path) -> bool {
@@ -232,7 +232,7 @@ fn holds(ran: &Ran, left: Option<&Left>, marks: &Path) {
     // A pass is on record as one, and what is on record as one happened, whatever came of its
     // round.
     assert!(exit != 0 || left.run.is_pass(), "{}", shown());
-    if let (true, End::Finished { exit_code, .. }) = (left.run.is_pass(), &left.run.end) {
+    if let (true, JournalEnd::Finished { exit_code, .. }) = (left.run.is_pass(), &left.run.end) {
         let all = left.run.steps.iter().all(|step| marks.contains(&step.id));
         assert!(all && exit == i32::from(*exit_code), "{}", shown());
     }

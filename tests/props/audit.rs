@@ -16,7 +16,7 @@ use vplan::contract::validate::validate;
 use vplan::engine::amend::amend;
 use vplan::front::lower;
 use vplan::plan::audit::covering::{TrackedFiles, cover};
-use vplan::plan::audit::{Audited, FindingKind, ObservedRun, Subject, audit};
+use vplan::plan::audit::{AuditSubject, Audited, FindingKind, ObservedRun, audit};
 use vplan::plan::diff::Class;
 use vplan::plan::diff::contracts::{Side, compare};
 use vplan::plan::facts::Facts;
@@ -215,7 +215,7 @@ fn audited(contract: &Contract, runs: &[(bool, Steps)]) -> Audited {
         .collect();
     let is_ignored =
         |path: &RepoPath| path.segments().next() == Some(b"target") || path.as_bytes() == b".env";
-    audit(&Subject {
+    audit(&AuditSubject {
         contract,
         facts: &Facts::default(),
         tracked: &tracked(),

@@ -12,7 +12,7 @@ use vplan::check::observed::{Observed, Place, Uses};
 use vplan::plan::StepIndex;
 use vplan::plan::parallel::ParallelPairs;
 use vplan::plan::parallel::known::KnownEffects;
-use vplan::run::state::{Beginning, SideBySide};
+use vplan::run::state::{SideBySide, StateBeginning};
 
 /// A path, and what is done with it.
 type Use = (bool, Vec<u8>, u8);
@@ -106,9 +106,9 @@ proptest! {
         let mut case = timeless(case);
         case.plan.policy.jobs = Jobs::Auto;
         let beside = ParallelPairs::decide(&case.plan, &known(&case, &seen));
-        let beginning = Beginning {
+        let beginning = StateBeginning {
             beside: Some(SideBySide { processors, beside: beside.clone() }),
-            ..Beginning::default()
+            ..StateBeginning::default()
         };
         let mut wrong = None;
         drive_late(&case, beginning, &delays, &mut |running, step| {

@@ -20,8 +20,8 @@ use vplan::plan::canonical::value;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::containment::contains;
 use vplan::plan::document::to_json;
-use vplan::plan::skeleton::without_contract;
 use vplan::plan::request::{Boundary, Mode, Risk as Level};
+use vplan::plan::skeleton::without_contract;
 use vplan::plan::{Omitted, Origin, Plan, Step};
 
 fn repo_path(text: &str) -> RepoPath {

@@ -11,7 +11,7 @@ use vplan::arbitrary::glob::{glob, glob_and_path, path, selections};
 use vplan::arbitrary::plan::{
     condition, contract, facts, plain_check, plain_contract, plan, request, selection,
 };
-use vplan::base::glob::automaton::{Limits, Region, atoms};
+use vplan::base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::index::{Dense, Index as _};
 use vplan::base::path::RepoPath;
@@ -60,7 +60,7 @@ proptest! {
         for path in [near, far] {
             let Some(this) = Glob::literal(&path) else { continue };
             let (a, b) = (alone(&glob), alone(&this));
-            let Some(found) = atoms(&[Region::Selected(&a), Region::Selected(&b)], &Limits::default()) else { continue };
+            let Some(found) = atoms(&[Region::Selected(&a), Region::Selected(&b)], &AutomatonLimits::default()) else { continue };
             let both = found.iter().any(|atom| atom.inside == [true, true]);
             prop_assert_eq!(both, glob.matches(&path), "{} {}", glob.text(), path);
             for atom in &found {
@@ -78,7 +78,7 @@ proptest! {
         let (a, b) = (alone(&a), alone(&b));
         let mut regions = vec![Region::Selected(&a), Region::Selected(&b)];
         regions.extend(lists.iter().take(2).map(Region::Selected));
-        let Some(found) = atoms(&regions, &Limits { states: 20_000, ..Limits::default() }) else { return Ok(()) };
+        let Some(found) = atoms(&regions, &AutomatonLimits { states: 20_000, ..AutomatonLimits::default() }) else { return Ok(()) };
         let known: BTreeSet<&Vec<bool>> = found.iter().map(|atom| &atom.inside).collect();
         prop_assert_eq!(known.len(), found.len());
         let vector = |path: &RepoPath| regions.iter().map(|r| r.holds(path)).collect::<Vec<bool>>();

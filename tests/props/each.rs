@@ -16,7 +16,7 @@ use vplan::base::workspace::{FoundMembers, Manifest, Member};
 use vplan::contract::validate::validate;
 use vplan::contract::{Check, Contract};
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::parse::Caps;
+use vplan::lang::parse::ParserCaps;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
 use vplan::plan::digest::digest;
@@ -410,7 +410,7 @@ proptest! {
         prop_assert!(differences.is_empty(), "{differences:?}\n{written}");
         // Laid out it is the same.
         let source = Source::new("a.vplan", &written);
-        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &ParserCaps::default()) else {
             return Err(TestCaseError::fail("not laid out"));
         };
         let laid_out = read(&laid_out)?;

@@ -9,7 +9,7 @@ use vplan::arbitrary::run::{
 };
 use vplan::plan::digest::seal;
 use vplan::run::authenticity::{AspectState, examine};
-use vplan::run::journal::{End, StepState, lines, replay};
+use vplan::run::journal::{JournalEnd, StepState, lines, replay};
 use vplan::run::report::{Circumstances, Report, report};
 
 /// The case with a plan that has its digest, as one that runs has.
@@ -51,7 +51,7 @@ proptest! {
         let text = journal_of(&case, &played, &report);
         let run = replay(text.as_bytes());
         prop_assert_eq!(run.bytes, text.len());
-        let End::Finished { coverage, exit_code, verdict } = run.end else { return Err(TestCaseError::fail("no end")) };
+        let JournalEnd::Finished { coverage, exit_code, verdict } = run.end else { return Err(TestCaseError::fail("no end")) };
         prop_assert_eq!((coverage, exit_code, verdict), (report.coverage, report.exit_code, report.verdict));
         for (step, record) in run.steps.iter().zip(&report.steps) {
             prop_assert_eq!(&step.id, &record.id);

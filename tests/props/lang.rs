@@ -20,12 +20,12 @@ use vplan::front::vplan::lower;
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{digest, format};
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::parse::{Caps, parse};
+use vplan::lang::parse::{ParserCaps, parse};
 
 /// The digest of a text that must be without errors.
 fn digest_of(text: &str) -> Result<Digest, TestCaseError> {
     let source = Source::new("a.vplan", text);
-    let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+    let (ast, diagnostics) = parse(&source, SourceId(0), &ParserCaps::default());
     prop_assert!(
         !diagnostics.has_errors(),
         "{text}\n{:?}",
@@ -66,7 +66,7 @@ proptest! {
         let mut sources = Sources::default();
         let id = sources.add(Source::new("contracts/verify.vplan", &text));
         let mut sink = Diagnostics::default();
-        let draft = lower(&sources, id, &Caps::default(), &mut sink);
+        let draft = lower(&sources, id, &ParserCaps::default(), &mut sink);
         let text = sources.get(id).map_or("", Source::text);
         for diagnostic in sink.iter() {
             for label in &diagnostic.labels {
@@ -116,7 +116,7 @@ proptest! {
     fn what_differs_in_canonical_form_differs_in_digest(one in contract(), other in contract()) {
         let form = |text: &str| {
             let source = Source::new("a.vplan", text);
-            let form = format(&parse(&source, SourceId(0), &Caps::default()).0);
+            let form = format(&parse(&source, SourceId(0), &ParserCaps::default()).0);
             // Which folders a checkout has as links is no part of what is verified.
             form.lines().filter(|line| !line.starts_with("linked ")).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -134,14 +134,14 @@ proptest! {
         let digest = digest_of(&text)?;
         oracle::fmt(text.as_bytes()).map_err(TestCaseError::fail)?;
         let source = Source::new("a.vplan", &text);
-        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &ParserCaps::default()) else {
             return Err(TestCaseError::fail("no text"));
         };
         prop_assert_eq!(digest_of(&laid_out)?, digest);
         // Whatever the bytes around the lines were.
         let other = Source::new("a.vplan", &format!("\u{feff}{}", laid_out.replace('\n', " \t\r\n")));
         if !laid_out.contains(['\\']) {
-            let other = reformat(&other, SourceId(0), &Caps::default());
+            let other = reformat(&other, SourceId(0), &ParserCaps::default());
             prop_assert_eq!(other, Ok(Formatted::Text(laid_out.clone())));
         }
     }
@@ -149,8 +149,8 @@ proptest! {
     #[test]
     fn format_idempotent(contract in contract(), style in style()) {
         let source = Source::new("a.vplan", &contract.write(style));
-        let canonical = format(&parse(&source, SourceId(0), &Caps::default()).0);
-        let again = reformat(&Source::new("a.vplan", &canonical), SourceId(0), &Caps::default());
+        let canonical = format(&parse(&source, SourceId(0), &ParserCaps::default()).0);
+        let again = reformat(&Source::new("a.vplan", &canonical), SourceId(0), &ParserCaps::default());
         prop_assert_eq!(again, Ok(Formatted::Text(canonical)));
     }
 

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use vplan::arbitrary::config;
 use vplan::base::canon::Digest;
 use vplan::ledger::contract_mark::{ContractChange, ContractMark};
-use vplan::ledger::document::{Unusable, VERSION, decode, encode};
-use vplan::ledger::round::{SubjectRequest, Because, Change, Recorded, Round, RoundResult, record};
+use vplan::ledger::document::{UnusableLedger, VERSION, decode, encode};
+use vplan::ledger::round::{
+    Because, Recorded, Round, RoundChange, RoundResult, SubjectRequest, record,
+};
 use vplan::ledger::{Acceptance, Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::run::report::Decision;
 use vplan::run::verdict::Verdict;
@@ -150,7 +152,7 @@ fn step(ledger: &Ledger, terms: &Terms, told: &Told) -> (Ledger, Recorded) {
             verdict: verdict(*green),
         },
     };
-    let changed = told.says.map_or(Change::Auto, Change::Files);
+    let changed = told.says.map_or(RoundChange::Auto, RoundChange::Files);
     let round = Round {
         about: SubjectRequest::default(),
         changed,
@@ -438,8 +440,8 @@ proptest! {
         if cut { bytes.truncate(at) } else { bytes[at] = to }
         match decode(&bytes) {
             Ok(same) => prop_assert_eq!(same, ledger),
-            Err(Unusable::Newer(version)) => prop_assert!(version > VERSION),
-            Err(Unusable::Damaged(_)) => {}
+            Err(UnusableLedger::Newer(version)) => prop_assert!(version > VERSION),
+            Err(UnusableLedger::Damaged(_)) => {}
         }
     }
 

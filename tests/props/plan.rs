@@ -20,7 +20,7 @@ use vplan::plan::document::{canonical, from_json, to_json, to_json_pretty};
 use vplan::plan::explain::Options;
 use vplan::plan::explain::graph::{dot, mermaid};
 use vplan::plan::explain::shell::shell;
-use vplan::plan::explain::story::{Outcome, story, story_text};
+use vplan::plan::explain::story::{StoryOutcome, story, story_text};
 use vplan::plan::explain::text::explain_text;
 use vplan::plan::facts::{Certainty, FactAnswer, Question};
 use vplan::plan::implication::{contradicts, implies};
@@ -718,7 +718,7 @@ proptest! {
         let Some(plan) = c.plan() else { return Ok(()) };
         for check in &contract.checks {
             let told = story(Some(&contract), &c.request, &c.facts, &plan, &check.id).unwrap();
-            let planned = matches!(told.outcome, Outcome::Planned { .. });
+            let planned = matches!(told.outcome, StoryOutcome::Planned { .. });
             prop_assert_eq!(planned, contract_checks(&plan).contains(&check.id));
             let text = story_text(&told, &Options::default());
             prop_assert!(text.starts_with(check.id.as_str()));

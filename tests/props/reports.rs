@@ -18,7 +18,7 @@ use vplan::run::feedback::{
 };
 use vplan::run::record::StepRecord;
 use vplan::run::report::{Circumstances, Report, report};
-use vplan::run::state::Ending;
+use vplan::run::state::StateEnding;
 
 /// A failed check of which no more is known.
 fn failed(id: &str) -> FailedCheck {
@@ -269,7 +269,7 @@ fn run(texts: &[String]) -> (Plan, Report) {
         run_id: "r".into(),
         ..Circumstances::default()
     };
-    let report = report(&plan, records, &Ending::default(), circumstances);
+    let report = report(&plan, records, &StateEnding::default(), circumstances);
     (plan, report)
 }
 

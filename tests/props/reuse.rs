@@ -22,7 +22,7 @@ use vplan::plan::{Plan, Step, StepIndex};
 use vplan::reuse::decide::{RunSoFar, barrier, eligible, replaces};
 use vplan::reuse::entry::{KeptPass, Product};
 use vplan::reuse::key::{
-    FileSet, JUDGING, Order, Parts, Print, Prints, Tool, all_of, depends_on, settings,
+    FileSet, JUDGING, KeyOrder, KeyPrints, Parts, Print, Tool, all_of, depends_on, settings,
 };
 use vplan::reuse::listing::Listing;
 use vplan::reuse::own_output::{TouchedFile, inherited, may_be_output};
@@ -174,7 +174,7 @@ fn stories() -> impl Strategy<Value = Story> {
 
 #[derive(Clone, Debug, PartialEq)]
 struct World {
-    files: Prints,
+    files: KeyPrints,
     variable: u8,
     tool: u8,
     is_ignored: bool,
@@ -348,7 +348,7 @@ impl Bench {
             predecessors: if self.broken == Broken::Predecessors {
                 nothing.clone()
             } else {
-                Order::new(plan).settings_before(StepIndex::new(index))
+                KeyOrder::new(plan).settings_before(StepIndex::new(index))
             },
             reads: None,
             toolchains: None,
@@ -389,7 +389,7 @@ impl Bench {
         }
         // What such a step leaves behind is seen by those that come after it, unless it says all
         // that it makes.
-        for before in Order::new(plan).before(StepIndex::new(index)) {
+        for before in KeyOrder::new(plan).before(StepIndex::new(index)) {
             let before = before.position();
             if self.shapes[members[before]].inputs.is_none()
                 && plan.steps[before].produces.is_empty()
@@ -439,7 +439,12 @@ impl Bench {
             };
             let free = match self.broken {
                 Broken::Cleaners if !step.cleans.is_empty() => eligible(&blind),
-                _ => barrier(&plan, &Order::new(&plan), StepIndex::new(index), &history),
+                _ => barrier(
+                    &plan,
+                    &KeyOrder::new(&plan),
+                    StepIndex::new(index),
+                    &history,
+                ),
             };
             past.tried.insert(step.id.clone());
             let parts = self.parts(&plan, index);
@@ -504,7 +509,7 @@ impl Bench {
     }
 
     /// The inputs of a step that are not as they were.
-    fn touched(&self, step: &Step, before: &Prints) -> Vec<TouchedFile> {
+    fn touched(&self, step: &Step, before: &KeyPrints) -> Vec<TouchedFile> {
         let wanted = depends_on(step);
         let now = &self.world.files;
         let all: std::collections::BTreeSet<&RepoPath> = before.keys().chain(now.keys()).collect();
@@ -541,7 +546,8 @@ impl Bench {
         let wanted = depends_on(step);
         let files = self.world.files.iter();
         let files = files.filter(|(path, _)| wanted.iter().any(|s| s.selects(path)));
-        let listing = Listing::from_files(files.map(|(path, print)| (path.clone(), print.digest())));
+        let listing =
+            Listing::from_files(files.map(|(path, print)| (path.clone(), print.digest())));
         let listing = listing.with_output(touched, then.as_ref());
         self.last.insert(step.id.clone(), (settings(step), listing));
         let believed = entry.inherited.is_none() || self.broken == Broken::Inherited;

@@ -17,12 +17,12 @@ use vplan::check::{Kind, Severity};
 use vplan::plan::parallel::ParallelPairs;
 use vplan::plan::parallel::known::KnownEffects;
 use vplan::plan::{Coverage, StepIndex};
-use vplan::run::remote::Elsewhere;
 use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::journal::replay;
 use vplan::run::record::StepRecord;
+use vplan::run::remote::Elsewhere;
 use vplan::run::report::{Circumstances, report};
-use vplan::run::state::{Beginning, CLEAN_UP_MS, Ending, RunState, SideBySide};
+use vplan::run::state::{CLEAN_UP_MS, RunState, SideBySide, StateBeginning, StateEnding};
 use vplan::run::verdict::{Require, RunFacts, Verdict, judge};
 
 fn played(case: &Case, incidents: &Incidents, picks: &[usize]) -> Played {
@@ -67,7 +67,7 @@ pub fn timeless(mut case: Case) -> Case {
 /// Reports each step that starts, with those that run then.
 pub fn drive_late(
     case: &Case,
-    beginning: Beginning,
+    beginning: StateBeginning,
     delays: &[u64],
     starts: &mut dyn FnMut(&BTreeSet<StepIndex>, StepIndex),
 ) -> Result<RunState, TestCaseError> {
@@ -157,7 +157,7 @@ proptest! {
         let mixed = play_in_places(&case, &Incidents::default(), Some(elsewhere), &mut chooser(picks))
             .unwrap_or_else(|why| panic!("{why}"));
         prop_assert_eq!(&mixed.records, &here.records, "{:?}\n{:?}", mixed.trace, here.trace);
-        prop_assert_eq!(Ending { duration_ms: 0, ..mixed.ending }, Ending { duration_ms: 0, ..here.ending });
+        prop_assert_eq!(StateEnding { duration_ms: 0, ..mixed.ending }, StateEnding { duration_ms: 0, ..here.ending });
     }
 
     /// Without limits on time, not even the order of events that are far apart has a say, nor how many run at once.
@@ -174,14 +174,14 @@ proptest! {
         let mut other = case;
         other.plan.policy.jobs = jobs;
         let beside = ParallelPairs::decide(&other.plan, &KnownEffects::new(&other.plan));
-        let beginning = Beginning { beside: Some(SideBySide { processors: 4, beside }), ..Beginning::default() };
+        let beginning = StateBeginning { beside: Some(SideBySide { processors: 4, beside }), ..StateBeginning::default() };
         let state = drive_late(&other, beginning, &delays, &mut |_, _| {})?;
         prop_assert_eq!(&state.records(), &expected.records);
         // Nor is anything else in the report another: digest, verdict, exit code, reason. How long it took is.
-        let text = |plan: &vplan::plan::Plan, records: Vec<StepRecord>, ending: Ending| {
+        let text = |plan: &vplan::plan::Plan, records: Vec<StepRecord>, ending: StateEnding| {
             let plan = vplan::plan::digest::seal(plan.clone());
             let circumstances = Circumstances { attempt: 1, retries: 3, run_id: "r".into(), ..Circumstances::default() };
-            serde_json::to_string(&report(&plan, records, &Ending { duration_ms: 0, ..ending }, circumstances)).unwrap()
+            serde_json::to_string(&report(&plan, records, &StateEnding { duration_ms: 0, ..ending }, circumstances)).unwrap()
         };
         prop_assert_eq!(
             text(&other.plan, state.records(), state.ending()),
@@ -350,7 +350,7 @@ proptest! {
         let records: Vec<StepRecord> = plan.steps.iter().zip(&ends).map(|(step, (status, cause))| {
             StepRecord::without_evidence(step, Outcome::new(Status::ALL[*status], CAUSES[*cause], "so it is"))
         }).collect();
-        let ending = Ending {
+        let ending = StateEnding {
             budget_used,
             cancelled: cancelled.then_some(Interrupt::Term),
             duration_ms: 1,

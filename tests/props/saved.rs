@@ -9,7 +9,7 @@ use vplan::check::Severity;
 use vplan::plan::Plan;
 use vplan::plan::canonical::without_annotations;
 use vplan::plan::digest::{digest, seal};
-use vplan::plan::document::{Form, canonical, to_json};
+use vplan::plan::document::{DocumentForm, canonical, to_json};
 use vplan::plan::drift::drift;
 use vplan::plan::kdl::{from_kdl, text, to_kdl};
 use vplan::plan::order::check_order;
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn plan_files_lose_nothing(plan in plan()) {
-        for form in [Form::Json, Form::Kdl] {
+        for form in [DocumentForm::Json, DocumentForm::Kdl] {
             let text = form.write(&plan);
             let back = form.read(&text).map_err(|e| TestCaseError::fail(format!("{e:?}\n{text}")))?;
             prop_assert_eq!(&back, &plan, "{}", text);
@@ -170,7 +170,7 @@ proptest! {
     /// An edit of one byte leaves the plan as it is, or is refused.
     #[test]
     fn edits_are_harmless_or_refused(plan in plan(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 16)) {
-        for form in [Form::Json, Form::Kdl] {
+        for form in [DocumentForm::Json, DocumentForm::Kdl] {
             let good = form.write(&plan);
             for (at, byte, how) in &edits {
                 let mut bytes = good.clone().into_bytes();

@@ -15,8 +15,8 @@ use vplan::contract::draft::Draft;
 use vplan::contract::validate::validate;
 use vplan::front::vplan::lower;
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::parse::{Caps, parse};
-use vplan::lang::statement::{Context, STATEMENTS, find};
+use vplan::lang::parse::{ParserCaps, parse};
+use vplan::lang::statement::{STATEMENTS, StatementContext, find};
 
 /// What came of a text.
 pub(super) struct Told {
@@ -30,7 +30,7 @@ fn drafted(text: &str) -> (Sources, Draft, Diagnostics) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("contracts/verify.vplan", text));
     let mut sink = Diagnostics::default();
-    let draft = lower(&sources, id, &Caps::default(), &mut sink);
+    let draft = lower(&sources, id, &ParserCaps::default(), &mut sink);
     (sources, draft, sink)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn told(text: &str) -> Told {
 /// What the parser alone says: code, and where.
 fn said(text: &str) -> Vec<(String, Vec<(usize, usize)>)> {
     let source = Source::new("a.vplan", text);
-    let (_, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+    let (_, diagnostics) = parse(&source, SourceId(0), &ParserCaps::default());
     let places = |d: &Diagnostic| {
         d.labels
             .iter()
@@ -161,7 +161,7 @@ proptest! {
 
     #[test]
     fn unknown_key_is_error_at_its_span(word in prop_oneof![mistyped(), "[a-z]{2,12}"], value in "[a-z0-9]{0,5}|\"[a-z]{1,3}\"|[a-z]: [a-z]", inside in any::<bool>()) {
-        let context = if inside { Context::Check } else { Context::Top };
+        let context = if inside { StatementContext::Check } else { StatementContext::Top };
         prop_assume!(find(&word, context).is_none());
         let text = if inside {
             format!("vplan 1\ncheck a {{\n  run true\n  {word} {value}\n}}\n")
@@ -251,7 +251,7 @@ proptest! {
     #[test]
     fn one_head_one_primary(contract in contract(), at in any::<Index>(), whole in any::<bool>()) {
         let source = Source::new("a.vplan", &contract.write(Style::plain()));
-        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &ParserCaps::default()) else {
             return Err(TestCaseError::fail("no text"));
         };
         let lines: Vec<&str> = laid_out.lines().collect();
@@ -281,7 +281,7 @@ proptest! {
     fn format_preserves_meaning(contract in contract(), style in style(), by in prop::collection::vec(any::<Index>(), 1..20)) {
         let text = contract.permuted(&by).littered(style);
         let source = Source::new("a.vplan", &text);
-        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &Caps::default()) else {
+        let Ok(Formatted::Text(laid_out)) = reformat(&source, SourceId(0), &ParserCaps::default()) else {
             return Err(TestCaseError::fail("no text"));
         };
         let (one, two) = (told(&text), told(&laid_out));

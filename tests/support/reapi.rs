@@ -24,7 +24,7 @@ use tonic::transport::ServerTlsConfig;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use vplan::away::answer::StepAnswer;
-use vplan::away::order::Order;
+use vplan::away::order::WorkOrder;
 use vplan::base::canon;
 use vplan::effect::store::grpc::messages::*;
 
@@ -90,9 +90,9 @@ pub enum Fault {
 }
 
 /// What executes actions: the order, and what each file that the step left contains.
-pub type Worker = fn(&Order) -> (StepAnswer, Vec<Vec<u8>>);
+pub type Worker = fn(&WorkOrder) -> (StepAnswer, Vec<Vec<u8>>);
 
-type Contents = BTreeMap<Digest, Vec<u8>>;
+type Contents = BTreeMap<ReapiDigest, Vec<u8>>;
 
 #[derive(Default)]
 struct State {
@@ -129,8 +129,8 @@ pub struct Server {
 
 const PACKAGE: &str = "/build.bazel.remote.execution.v2.";
 
-fn digest_of(bytes: &[u8]) -> Digest {
-    Digest {
+fn digest_of(bytes: &[u8]) -> ReapiDigest {
+    ReapiDigest {
         hash: canon::Digest::hash(bytes).hex(),
         size_bytes: i64::try_from(bytes.len()).unwrap(),
     }
@@ -277,7 +277,7 @@ impl Service<http::Request<Body>> for Calls {
             let name = path.strip_prefix(PACKAGE).unwrap_or(&path);
             Ok(match name {
                 "Capabilities/GetCapabilities" => {
-                    let asked = |_: Name| state.capabilities();
+                    let asked = |_: ReapiName| state.capabilities();
                     unary(request, asked).await
                 }
                 "ContentAddressableStorage/FindMissingBlobs" => {
@@ -426,7 +426,7 @@ impl State {
         *self.asked.lock().unwrap() = Some(Instant::now());
         let fault = self.fault_before();
         let contents = self.contents.lock().unwrap();
-        let is_missing = |digest: &Digest| match fault {
+        let is_missing = |digest: &ReapiDigest| match fault {
             Some(Fault::HasAll) => false,
             Some(Fault::HasNothing) => true,
             _ => !contents.contains_key(digest),
@@ -468,7 +468,7 @@ impl State {
     }
 
     /// A content as it is sent.
-    fn sent(&self, digest: &Digest) -> Result<Vec<u8>, Status> {
+    fn sent(&self, digest: &ReapiDigest) -> Result<Vec<u8>, Status> {
         self.read.fetch_add(1, Ordering::SeqCst);
         // As servers that keep nothing where nothing is to be kept.
         if digest.size_bytes == 0 {
@@ -515,13 +515,16 @@ impl State {
         })
     }
 
-    fn read(&self, asked: &Name) -> Result<mpsc::Receiver<Result<ReadResponse, Status>>, Status> {
+    fn read(
+        &self,
+        asked: &ReapiName,
+    ) -> Result<mpsc::Receiver<Result<ReadResponse, Status>>, Status> {
         let mut words = asked.name.rsplit('/');
         let size_bytes = words.next().unwrap().parse().unwrap();
         let hash = words.next().unwrap().to_owned();
         let within = asked.name.strip_prefix(self.instance()).unwrap();
         assert!(within.trim_start_matches('/').starts_with("blobs/"));
-        let bytes = self.sent(&Digest { hash, size_bytes })?;
+        let bytes = self.sent(&ReapiDigest { hash, size_bytes })?;
         let sent = bytes.chunks(1 << 20).map(|data| {
             Ok(ReadResponse {
                 data: data.to_vec(),
@@ -530,12 +533,12 @@ impl State {
         Ok(parts(sent.collect()))
     }
 
-    fn cancel(&self, asked: &Name) -> Result<Name, Status> {
+    fn cancel(&self, asked: &ReapiName) -> Result<ReapiName, Status> {
         self.cancelled.fetch_add(1, Ordering::SeqCst);
         if let Some(child) = self.running.lock().unwrap().get_mut(&asked.name) {
             child.kill().unwrap();
         }
-        Ok(Name::default())
+        Ok(ReapiName::default())
     }
 
     fn execute(
@@ -569,7 +572,7 @@ impl State {
 
     fn wait(
         self: Arc<Self>,
-        asked: &Name,
+        asked: &ReapiName,
     ) -> Result<mpsc::Receiver<Result<Operation, Status>>, Status> {
         self.waited.fetch_add(1, Ordering::SeqCst);
         let operations = self.operations.lock().unwrap();
@@ -614,7 +617,7 @@ impl State {
         let Some(mut result) = self.work(name, asked.action_digest.as_ref().unwrap(), fault) else {
             return failed(9, "an input is not there");
         };
-        result.execution_metadata = Some(Name {
+        result.execution_metadata = Some(ReapiName {
             name: "fake\x1b[2J-1".to_owned(),
         });
         *self.earlier.lock().unwrap() = result.clone();
@@ -624,23 +627,28 @@ impl State {
         }
     }
 
-    fn content<T: Message + Default>(&self, digest: Option<&Digest>) -> Option<T> {
+    fn content<T: Message + Default>(&self, digest: Option<&ReapiDigest>) -> Option<T> {
         let contents = self.contents.lock().unwrap();
         contents
             .get(digest?)
             .map(|bytes| T::decode(bytes.as_slice()).unwrap())
     }
 
-    fn work(&self, name: &str, action: &Digest, fault: Option<&Fault>) -> Option<ActionResult> {
-        let action: Action = self.content(Some(action))?;
+    fn work(
+        &self,
+        name: &str,
+        action: &ReapiDigest,
+        fault: Option<&Fault>,
+    ) -> Option<ActionResult> {
+        let action: ReapiAction = self.content(Some(action))?;
         assert!(action.do_not_cache && action.timeout.is_some());
-        let command: Command = self.content(action.command_digest.as_ref())?;
+        let command: ReapiCommand = self.content(action.command_digest.as_ref())?;
         let properties = action.platform.unwrap_or_default().properties;
         *self.properties.lock().unwrap() = properties;
         let folder = tempfile::tempdir().unwrap();
         if let Some(worker) = self.worker {
             let order = self.found(action.input_root_digest.as_ref(), "vplan/order.json")?;
-            let order = Order::decode(&order).unwrap();
+            let order = WorkOrder::decode(&order).unwrap();
             let (answer, left) = worker(&order);
             std::fs::write(folder.path().join("answer.json"), answer.encode()).unwrap();
             for bytes in left {
@@ -722,7 +730,7 @@ impl State {
     }
 
     /// Returns the content of a file in a tree.
-    fn found(&self, root: Option<&Digest>, path: &str) -> Option<Vec<u8>> {
+    fn found(&self, root: Option<&ReapiDigest>, path: &str) -> Option<Vec<u8>> {
         let folder: Directory = self.content(root)?;
         if let Some((name, rest)) = path.split_once('/') {
             let inner = folder.directories.iter().find(|inner| inner.name == name)?;
@@ -734,7 +742,7 @@ impl State {
     }
 
     /// Writes a tree into a folder; `None`: a content is not there.
-    fn stage(&self, root: Option<&Digest>, to: &Path) -> Option<()> {
+    fn stage(&self, root: Option<&ReapiDigest>, to: &Path) -> Option<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let folder: Directory = self.content(root)?;
         // Names are unique and ascending, as the API says.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use vplan::arbitrary::run::step;
 use vplan::away::answer::{LeftFile, StepAnswer};
-use vplan::away::order::{Order, VERSION};
+use vplan::away::order::{VERSION, WorkOrder};
 use vplan::base::canon::Digest;
 use vplan::base::glob::{Glob, Item, ItemContent, Selection};
 use vplan::base::path::RepoPath;
@@ -14,9 +14,11 @@ use vplan::check::evidence::Evidence;
 use vplan::effect::os::environment::{Environment, Grants};
 use vplan::effect::os::process::program::Root;
 use vplan::effect::os::process::stop::StopRequest;
-use vplan::effect::os::stat_cache::Stats;
-use vplan::effect::runner::remote::{RemoteExecution, CameBack, ReapiSettings, ReapiTransport, Sent, Transport};
-use vplan::effect::store::grpc::{RemoteAddress, Tls};
+use vplan::effect::os::stat_cache::StatCacheStats;
+use vplan::effect::runner::remote::{
+    CameBack, ReapiSettings, ReapiTransport, RemoteExecution, Sent, Transport,
+};
+use vplan::effect::store::grpc::{RemoteAddress, TlsIdentity};
 use vplan::plan::Step;
 use vplan::reuse::key::Print;
 
@@ -42,7 +44,7 @@ pub fn settings(server: &Server, binary: &Path) -> ReapiSettings {
             origin: format!("http://{host}"),
             path: format!("/{path}"),
             headers: Vec::new(),
-            tls: Tls::default(),
+            tls: TlsIdentity::default(),
         },
         insecure: false,
         binary: binary.to_owned(),
@@ -79,7 +81,7 @@ impl Site {
     /// What executes steps there.
     pub fn away(&self) -> RemoteExecution<'_> {
         let most = (1, false);
-        let stats = Stats::default();
+        let stats = StatCacheStats::default();
         RemoteExecution::new(&self.root, &self.environment, &self.transport, most, stats).unwrap()
     }
 
@@ -150,7 +152,7 @@ pub fn ends(code: i32) -> Step {
 }
 
 /// Answers such a step truthfully.
-pub fn truthful(order: &Order) -> (StepAnswer, Vec<Vec<u8>>) {
+pub fn truthful(order: &WorkOrder) -> (StepAnswer, Vec<Vec<u8>>) {
     let argv = order.step.argv.clone().unwrap();
     let code = std::str::from_utf8(argv[1].as_bytes())
         .unwrap()

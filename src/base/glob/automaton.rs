@@ -14,7 +14,7 @@ use super::{Glob, Item, ItemContent, Selection};
 use crate::index::Dense;
 use crate::path::RepoPath;
 use atom::Set;
-pub use atom::{Atom, Limits};
+pub use atom::{Atom, AutomatonLimits};
 use machine::{GlobIndex, Machine};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Region<'_> {
 }
 
 /// Returns all atoms of some regions, the most readable first. `None` when a limit is reached.
-pub fn atoms(regions: &[Region<'_>], limits: &Limits) -> Option<Vec<Atom>> {
+pub fn atoms(regions: &[Region<'_>], limits: &AutomatonLimits) -> Option<Vec<Atom>> {
     let mut globs = Globs::default();
     let sets: Vec<Set> = regions.iter().map(|region| globs.region(region)).collect();
     search::explore(
@@ -141,7 +141,7 @@ mod tests {
         let (a, b) = (selection(a), selection(b));
         let found = atoms(
             &[Region::Selected(&a), Region::Selected(&b)],
-            &Limits::default(),
+            &AutomatonLimits::default(),
         )
         .unwrap();
         for atom in &found {
@@ -233,7 +233,7 @@ mod tests {
             Region::Below(&dir),
             Region::Selected(&list),
         ];
-        let found = atoms(&regions, &Limits::default()).unwrap();
+        let found = atoms(&regions, &AutomatonLimits::default()).unwrap();
         for atom in &found {
             let want: Vec<bool> = regions.iter().map(|r| r.holds(&atom.example)).collect();
             assert_eq!(atom.inside, want, "{}", atom.example);
@@ -247,15 +247,18 @@ mod tests {
         // A state for each subset of the last twenty characters that are `a`: a million states.
         let text = format!("*a{}", "?".repeat(20));
         let hard = selection(&[&text]);
-        assert_eq!(atoms(&[Region::Selected(&hard)], &Limits::default()), None);
-        let few = Limits {
+        assert_eq!(
+            atoms(&[Region::Selected(&hard)], &AutomatonLimits::default()),
+            None
+        );
+        let few = AutomatonLimits {
             atoms: 1,
-            ..Limits::default()
+            ..AutomatonLimits::default()
         };
         assert_eq!(atoms(&[Region::Selected(&selection(&["a"]))], &few), None);
-        let small = Limits {
+        let small = AutomatonLimits {
             nodes: 3,
-            ..Limits::default()
+            ..AutomatonLimits::default()
         };
         assert_eq!(
             atoms(&[Region::Selected(&selection(&["abcdef"]))], &small),

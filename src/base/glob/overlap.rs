@@ -21,7 +21,10 @@ crate::index!(RowIndex, "row", "Position of a row.");
 /// each of the second, both in the order of their lists. Every overlapping pair is in one group,
 /// and no other pair is in any. If thousands of globs overlap with the same thousands, they form
 /// few groups. Globs come with their identifiers for the result.
-pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec<Group<'l, A, B>> {
+pub fn groups<'l, A, B>(
+    a: &'l [(Shape<'_>, A)],
+    b: &'l [(Shape<'_>, B)],
+) -> Vec<GlobGroup<'l, A, B>> {
     // Globs of `a` that overlap with the same ones are one row …
     let mut rows: BTreeMap<Vec<ShapeIndex>, Vec<ShapeIndex>> = BTreeMap::new();
     let near = Near::new(b);
@@ -58,7 +61,7 @@ pub fn groups<'l, A, B>(a: &'l [(Shape<'_>, A)], b: &'l [(Shape<'_>, B)]) -> Vec
 }
 
 /// Two groups of globs, where each glob overlaps all globs of the other group.
-pub type Group<'l, A, B> = (Vec<&'l A>, Vec<&'l B>);
+pub type GlobGroup<'l, A, B> = (Vec<&'l A>, Vec<&'l B>);
 
 /// Globs, by the directories that they name in full, so that thousands of globs for as many
 /// directories are not compared with each other.

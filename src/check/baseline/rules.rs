@@ -266,7 +266,10 @@ mod tests {
     fn commands_that_look_at_everything() {
         let whole = |format: &str, command: &str| {
             let words: Vec<&str> = command.split(' ').collect();
-            Rule::from_format(format).unwrap().is_whole(format, &words).is_ok()
+            Rule::from_format(format)
+                .unwrap()
+                .is_whole(format, &words)
+                .is_ok()
         };
         for (format, command) in [
             ("eslint", "eslint ."),

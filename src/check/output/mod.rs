@@ -5,10 +5,10 @@
 //! only for its own tool's words at the place where that tool prints them: a summary that a *test*
 //! prints is not the summary.
 
-mod stray_failures;
 mod defined;
 pub mod reader;
 mod scan;
+mod stray_failures;
 mod together;
 
 /// The parts that readers share.
@@ -17,11 +17,11 @@ pub mod kit {
     pub mod dedupe;
     pub mod document;
     pub mod json;
+    pub mod location;
     pub mod message;
     pub mod number;
     pub mod outcome;
     pub mod panic;
-    pub mod location;
     pub mod xml;
 }
 

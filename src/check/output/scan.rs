@@ -6,8 +6,8 @@
 //! An unknown command may start any tool: lines outside the output of recognised tools are searched
 //! for failures.
 
-use super::stray_failures::{StrayFailures, may_report, reports_failure};
 use super::reader::{Claim, Expected, Format, PerStream, Reader, Stream, after};
+use super::stray_failures::{StrayFailures, may_report, reports_failure};
 use super::test::summary;
 use super::together;
 use crate::Kind;

@@ -1,6 +1,6 @@
 //! Parses the goals of make, ninja and just, and the directory in which they are built.
 
-use super::layer::{Layer, Role, Words, moved, skip_options, value};
+use super::layer::{Layer, LayerRole, Words, moved, skip_options, value};
 
 /// Short options of GNU make that take a value (its manual, "Summary of Options"); `j` and `l` only
 /// when a number follows.
@@ -20,7 +20,7 @@ const MAKE_LONG: &[&str] = &[
 
 pub(super) fn make(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
-        role: Role::Goals,
+        role: LayerRole::Goals,
         lenient: false,
         ..layer
     };
@@ -94,7 +94,7 @@ fn make_option(layer: &mut Layer, name: &str, value: Option<&str>) {
 
 pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
     let mut layer = Layer {
-        role: Role::Goals,
+        role: LayerRole::Goals,
         ..layer
     };
     let mut words = rest;
@@ -115,7 +115,7 @@ pub(super) fn ninja(rest: Words<'_>, layer: Layer) -> Layer {
                     ('f', Some(file)) => layer.file = Some(file.to_owned()),
                     ('t', _) => {
                         return Layer {
-                            role: Role::Plain,
+                            role: LayerRole::Plain,
                             ..layer
                         };
                     }
@@ -150,7 +150,7 @@ pub(super) fn just(rest: Words<'_>, layer: Layer) -> Layer {
         .into_iter()
         .collect();
     Layer {
-        role: Role::Goals,
+        role: LayerRole::Goals,
         asked,
         file,
         ..layer

@@ -1,7 +1,7 @@
 //! The words of a command to propose: without the tool's own selectors of changed work, and in the
 //! form that only checks.
 
-use super::table::{Row, Swap, fits};
+use super::table::{Swap, ToolRow, fits};
 
 /// The words to propose of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Form {
 
 /// The form of a row's command: launchers up to `at`, then the call, which has `end` words; with
 /// `steered` that where its configuration makes it write.
-pub(super) fn form(row: &Row, words: &[String], at: usize, end: usize, steered: bool) -> Form {
+pub(super) fn form(row: &ToolRow, words: &[String], at: usize, end: usize, steered: bool) -> Form {
     let (launchers, own) = words.split_at_checked(at).unwrap_or((words, &[]));
     let (call, rest) = own.split_at_checked(end).unwrap_or((own, &[]));
     let call = unselected(&row.selectors, call);
@@ -51,7 +51,7 @@ pub(super) fn form(row: &Row, words: &[String], at: usize, end: usize, steered: 
 }
 
 /// Whether a command writes.
-fn writes(row: &Row, own: &[String]) -> bool {
+fn writes(row: &ToolRow, own: &[String]) -> bool {
     let has = |options: &[&str]| {
         own.iter().skip(1).any(|word| {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -66,7 +66,7 @@ fn writes(row: &Row, own: &[String]) -> bool {
 }
 
 /// The words without those that write, and with those that check.
-fn checking(row: &Row, own: &[String], end: usize) -> Vec<String> {
+fn checking(row: &ToolRow, own: &[String], end: usize) -> Vec<String> {
     let table = &row.writes;
     let (call, rest) = own.split_at_checked(end).unwrap_or((own, &[]));
     let keeps = |word: &&String| {

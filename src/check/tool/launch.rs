@@ -2,7 +2,7 @@
 //! `uv run`, `npx`, `nix develop -c`, `sh -c`), by the rows `launcher` of the table of tools.
 
 use super::layer::base_name;
-use super::table::{Call, Class, Row, fits, rows_for};
+use super::table::{Call, ToolClass, ToolRow, fits, rows_for};
 
 /// Maximum number of launchers in front of a program.
 const DEEPEST: usize = 12;
@@ -108,7 +108,7 @@ pub(super) fn inner(words: &[String]) -> Option<Inner> {
         let Some((specific, end)) = matched(call, words, &values) else {
             continue;
         };
-        if row.class == Class::Launcher || row.starts_tools {
+        if row.class == ToolClass::Launcher || row.starts_tools {
             rows.push((specific, end, row));
         } else if call.program != "*" {
             work = work.max(specific);
@@ -120,7 +120,7 @@ pub(super) fn inner(words: &[String]) -> Option<Inner> {
         .find_map(|(_, end, row)| inner_of(row, words, *end, &values))
 }
 
-fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<Inner> {
+fn inner_of(row: &ToolRow, words: &[String], end: usize, values: &[&str]) -> Option<Inner> {
     if row.only_text && row.text.is_empty() {
         return Some(Inner::Text(words.get(end..)?.join(" ")));
     }
@@ -142,12 +142,12 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
         let own = words.get(operand..).filter(|own| !own.is_empty())?;
         let tool = name(own.first()?);
         let values = values_of(tool);
-        let is_tool = |(row, _): (&Row, &Call)| {
-            matches!(row.class, Class::Tool | Class::Launcher)
+        let is_tool = |(row, _): (&ToolRow, &Call)| {
+            matches!(row.class, ToolClass::Tool | ToolClass::Launcher)
                 || !row.formats.is_empty()
                 || !row.selectors.is_empty()
         };
-        let is_call = |(_, call): (&Row, &Call)| matched(call, own, &values).is_some();
+        let is_call = |(_, call): (&ToolRow, &Call)| matched(call, own, &values).is_some();
         let is_known = rows_for(tool).any(is_tool) && rows_for(tool).any(is_call);
         return is_known.then_some(Inner::At(operand));
     }
@@ -160,7 +160,7 @@ fn inner_of(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<
 }
 
 /// `-m NAME …`, in front of any operand.
-fn module(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<Inner> {
+fn module(row: &ToolRow, words: &[String], end: usize, values: &[&str]) -> Option<Inner> {
     let mut at = end;
     while let Some(word) = words.get(at).filter(|word| word.len() > 1) {
         if row.module.contains(&word.as_str()) {
@@ -175,7 +175,7 @@ fn module(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<In
 }
 
 /// The text that a shell is given: the value of an option, which may be one of several letters.
-fn text(row: &Row, words: &[String], end: usize, values: &[&str]) -> Option<String> {
+fn text(row: &ToolRow, words: &[String], end: usize, values: &[&str]) -> Option<String> {
     let mut at = end;
     let mut expects_text = false;
     let mut operands = row.operands;
@@ -246,7 +246,7 @@ pub(super) fn operand(words: &[String], from: usize, values: &[&str]) -> usize {
 }
 
 /// The rows of the launchers in front of the program that does the work.
-fn launchers(words: &[String], started: &Started) -> impl Iterator<Item = &'static Row> {
+fn launchers(words: &[String], started: &Started) -> impl Iterator<Item = &'static ToolRow> {
     let last = started.starts.len().saturating_sub(1);
     let words = started
         .starts

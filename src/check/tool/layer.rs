@@ -4,7 +4,7 @@ use vplan_base::path::RepoPath;
 
 /// The tools whose arguments and messages are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tool {
+pub enum ToolLayer {
     Ava,
     Bun,
     BunTest,
@@ -41,7 +41,7 @@ pub enum Tool {
 
 /// The action of a layer's tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum LayerRole {
     /// Run a package script.
     Script,
     /// Start another program.
@@ -59,8 +59,8 @@ pub enum Role {
 /// One tool of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    pub tool: Tool,
-    pub role: Role,
+    pub tool: ToolLayer,
+    pub role: LayerRole,
     /// The program's name without its folder.
     pub program: String,
     /// The words after it.
@@ -116,7 +116,7 @@ pub fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
     let asked = words.first().cloned().into_iter().collect();
     (
         Layer {
-            role: Role::Exec,
+            role: LayerRole::Exec,
             asked,
             ..layer
         },
@@ -125,10 +125,10 @@ pub fn exec(rest: Words<'_>, layer: Layer, valued: &[&str]) -> (Layer, Inner) {
 }
 
 /// Options in front of a word, and what they are given.
-pub type Options<'a> = Vec<(&'a str, Option<&'a str>)>;
+pub type LayerOptions<'a> = Vec<(&'a str, Option<&'a str>)>;
 
 /// Skips the options in front of the first other word; `--` ends them and is removed.
-pub(crate) fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, Options<'a>) {
+pub(crate) fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>, LayerOptions<'a>) {
     let mut rest = words;
     let mut options = Vec::new();
     while let Some((first, further)) = rest.split_first() {
@@ -152,7 +152,7 @@ pub(crate) fn skip_options<'a>(words: Words<'a>, valued: &[&str]) -> (Words<'a>,
 }
 
 /// The value of the last of these options.
-pub fn value<'a>(options: &Options<'a>, names: &[&str]) -> Option<&'a str> {
+pub fn value<'a>(options: &LayerOptions<'a>, names: &[&str]) -> Option<&'a str> {
     options
         .iter()
         .rev()
@@ -161,6 +161,6 @@ pub fn value<'a>(options: &Options<'a>, names: &[&str]) -> Option<&'a str> {
 }
 
 /// Whether one of these options is there.
-pub fn has(options: &Options<'_>, names: &[&str]) -> bool {
+pub fn has(options: &LayerOptions<'_>, names: &[&str]) -> bool {
     options.iter().any(|(name, _)| names.contains(name))
 }

@@ -5,13 +5,13 @@ use super::form::{Form, form};
 use super::launch::{
     Started, matched, name, never, one_command, operands_with, started, values_of,
 };
-use super::table::{Class, Row, TaskVerb, mutes, rows_for, task_word};
+use super::table::{TaskVerb, ToolClass, ToolRow, mutes, rows_for, task_word};
 use crate::Kind;
 
 /// The meaning of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    pub class: Class,
+pub struct CommandReading {
+    pub class: ToolClass,
     /// The verb; none where a task's name says nothing, or says that it verifies nothing.
     pub verb: Option<Kind>,
     /// The name of the language whose files it looks at, `code` or `all`; empty if unknown.
@@ -35,7 +35,7 @@ pub struct Reading {
 
 /// The row of a command, and the place of its program.
 pub(super) struct RowMatch<'a> {
-    pub row: &'static Row,
+    pub row: &'static ToolRow,
     pub at: usize,
     /// The index after the call, from `at`.
     pub end: usize,
@@ -48,9 +48,9 @@ pub(super) fn find<'a>(words: &'a [String], started: &Started) -> Option<RowMatc
     let own = words.get(at..)?;
     let program = name(own.first()?);
     let values = values_of(program);
-    let mut best: Option<(usize, usize, &'static Row)> = None;
+    let mut best: Option<(usize, usize, &'static ToolRow)> = None;
     for (row, call) in rows_for(program) {
-        let found = matched(call, own, &values).filter(|_| row.class != Class::Launcher);
+        let found = matched(call, own, &values).filter(|_| row.class != ToolClass::Launcher);
         let Some((specific, end)) = found else {
             continue;
         };
@@ -68,7 +68,7 @@ pub(super) fn find<'a>(words: &'a [String], started: &Started) -> Option<RowMatc
 }
 
 /// Reads an argument vector. None if no row fits, and no name of a task says what it does.
-pub fn read(words: &[String]) -> Option<Reading> {
+pub fn read(words: &[String]) -> Option<CommandReading> {
     let started = started(words);
     if let Some(text) = &started.text {
         let launchers = words.get(..started.at()).unwrap_or_default();
@@ -82,14 +82,14 @@ pub fn read(words: &[String]) -> Option<Reading> {
     let Some(reason) = never(words, &started) else {
         return found;
     };
-    Some(Reading {
-        class: Class::Setup(reason),
+    Some(CommandReading {
+        class: ToolClass::Setup(reason),
         form: Form::None(reason),
         ..found.unwrap_or_default()
     })
 }
 
-fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
+fn by_row(words: &[String], found: &RowMatch<'_>) -> CommandReading {
     let row = found.row;
     let own = words.get(found.at..).unwrap_or_default();
     let after = own.get(found.end.saturating_sub(1)..).unwrap_or_default();
@@ -99,14 +99,14 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
         _ => after,
     };
     let positional = operands_with(after, &values_of(found.program));
-    let task = (row.class == Class::Task).then(|| task_of(row, own, &positional));
+    let task = (row.class == ToolClass::Task).then(|| task_of(row, own, &positional));
     let said = task.as_deref().map(task_word);
     let mut class = row.class;
     if let Some(TaskVerb::Never(reason)) = said.filter(|_| row.verb.by_name) {
-        class = Class::Never(reason);
+        class = ToolClass::Never(reason);
     }
     if let (Some(""), Some(how)) = (task.as_deref(), row.bare) {
-        class = Class::Setup(how);
+        class = ToolClass::Setup(how);
     }
     let verb = match said.filter(|_| row.verb.by_name) {
         Some(TaskVerb::Unclear) => row.verb.kind,
@@ -119,20 +119,20 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
     };
     let name = task.as_deref().filter(|task| !task.is_empty());
     let call = own.get(1..found.end).unwrap_or_default();
-    let is_muted = class == Class::Tool && mutes(own);
+    let is_muted = class == ToolClass::Tool && mutes(own);
     let subcommand: Vec<&str> = call
         .iter()
         .map(String::as_str)
         .filter(|word| !word.starts_with(['-', '+']))
         .chain(name)
         .collect();
-    Reading {
+    CommandReading {
         class,
         verb,
         paths: row.paths,
         name: name.unwrap_or(stem).to_owned(),
         form: match class {
-            Class::Never(reason) | Class::Setup(reason) | Class::Service(reason) => {
+            ToolClass::Never(reason) | ToolClass::Setup(reason) | ToolClass::Service(reason) => {
                 Form::None(reason)
             }
             _ if is_muted => Form::AsWritten(words.to_vec()),
@@ -152,7 +152,7 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> Reading {
 }
 
 /// The name of the task that a runner is given: by an option, or as its operands.
-fn task_of(row: &Row, own: &[String], positional: &[String]) -> String {
+fn task_of(row: &ToolRow, own: &[String], positional: &[String]) -> String {
     for (at, word) in own.iter().enumerate() {
         if row.task_options.contains(&word.as_str()) {
             return own.get(at + 1).cloned().unwrap_or_default();
@@ -174,7 +174,7 @@ fn task_of(row: &Row, own: &[String], positional: &[String]) -> String {
 }
 
 /// `PROGRAM test`, `PROGRAM lint`: a program that is not known, with a task whose name is.
-fn by_task(words: &[String], at: usize) -> Option<Reading> {
+fn by_task(words: &[String], at: usize) -> Option<CommandReading> {
     let own = words.get(at..)?;
     let program = name(own.first()?);
     let task = own.get(1).filter(|word| !word.starts_with('-'))?;
@@ -183,26 +183,26 @@ fn by_task(words: &[String], at: usize) -> Option<Reading> {
         .all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c));
     if matches!(&**task, "version" | "help") {
         let key = (program.to_owned(), task.clone());
-        return Some(Reading {
+        return Some(CommandReading {
             key,
-            ..Reading::default()
+            ..CommandReading::default()
         });
     }
     // `./deploy.sh test` deploys.
     let named = Some(task_word(program)).filter(|verb| matches!(verb, TaskVerb::Never(_)));
     let said = named.or(Some(task_word(task)).filter(|_| plain))?;
     let class = match said {
-        TaskVerb::Never(reason) => Class::Never(reason),
-        TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile => Class::Task,
+        TaskVerb::Never(reason) => ToolClass::Never(reason),
+        TaskVerb::Test | TaskVerb::Lint | TaskVerb::Compile => ToolClass::Task,
         TaskVerb::Idle | TaskVerb::Writes | TaskVerb::Unclear => return None,
     };
-    Some(Reading {
+    Some(CommandReading {
         class,
         verb: said.kind(),
         paths: "code",
         name: task.clone(),
         form: match class {
-            Class::Never(reason) => Form::None(reason),
+            ToolClass::Never(reason) => Form::None(reason),
             _ => Form::AsWritten(words.to_vec()),
         },
         silent: false,

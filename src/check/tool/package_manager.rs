@@ -1,13 +1,13 @@
 //! Parses which script or program a package manager's command runs.
 
 use super::layer::{
-    Inner, Layer, Options, Role, Tool, Words, exec, has, moved, skip_options, value,
+    Inner, Layer, LayerOptions, LayerRole, ToolLayer, Words, exec, has, moved, skip_options, value,
 };
 use vplan_base::path::RepoPath;
 
 pub(super) fn script(layer: Layer, name: &str) -> Layer {
     Layer {
-        role: Role::Script,
+        role: LayerRole::Script,
         asked: vec![name.to_owned()],
         ..layer
     }
@@ -20,7 +20,12 @@ fn maybe_script(layer: Layer, name: &str, lenient: bool) -> (Layer, Inner) {
 }
 
 /// The folder that options lead to; none where others lead to several.
-fn led(layer: &Layer, options: &Options<'_>, to: &[&str], elsewhere: &[&str]) -> Option<RepoPath> {
+fn led(
+    layer: &Layer,
+    options: &LayerOptions<'_>,
+    to: &[&str],
+    elsewhere: &[&str],
+) -> Option<RepoPath> {
     match value(options, to) {
         _ if has(options, elsewhere) => None,
         Some(to) => moved(&layer.dir, to),
@@ -234,7 +239,7 @@ pub(super) fn bun(rest: Words<'_>, layer: Layer) -> (Layer, Inner) {
             (behind.first(), behind)
         }
         "test" => {
-            let tool = Tool::BunTest;
+            let tool = ToolLayer::BunTest;
             return (Layer { tool, ..layer }, None);
         }
         "x" => return exec(further, layer, &["-p", "--package"]),

@@ -10,7 +10,7 @@ pub(super) const TEXT: &str = include_str!("../tools.table");
 
 /// The class of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum ToolClass {
     /// Verifies something itself.
     Tool,
     /// Runs a named task of the repository.
@@ -79,8 +79,8 @@ pub(super) type Example = (&'static str, &'static str);
 
 /// A row of the table.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
-    pub class: Class,
+pub struct ToolRow {
+    pub class: ToolClass,
     pub(super) calls: Vec<Call>,
     pub(super) verb: Verb,
     /// The language of the files that it looks at, a name of [`languages`], `code` or `all`.
@@ -163,7 +163,7 @@ impl TaskVerb {
 
 /// A GitHub action, or a hook of a hook manager.
 #[derive(Clone, Debug)]
-pub struct Action {
+pub struct RowAction {
     pub(super) names: Vec<&'static str>,
     /// The command with placeholders for inputs: `{args}`, `{path=.}` with a default,
     /// `{config: --config _}` with a text that applies if the input is set, `_` being its value.
@@ -174,7 +174,7 @@ pub struct Action {
     pub line: usize,
 }
 
-impl Action {
+impl RowAction {
     fn is(&self, name: &str) -> bool {
         self.names.iter().any(|known| fits(known, name))
     }
@@ -239,10 +239,10 @@ struct Span {
 include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 
 /// The rows, each parsed when a program of it is first asked for.
-static PARSED: [OnceLock<Option<Row>>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
+static PARSED: [OnceLock<Option<ToolRow>>; ROWS.len()] = [const { OnceLock::new() }; ROWS.len()];
 
 /// The row of this number; `None` if it cannot be parsed: `rows` in the tests parses all.
-fn row(number: usize) -> Option<&'static Row> {
+fn row(number: usize) -> Option<&'static ToolRow> {
     let (parsed, span) = (PARSED.get(number)?, ROWS.get(number)?);
     parsed.get_or_init(|| parse(span).ok()).as_ref()
 }
@@ -253,7 +253,7 @@ fn part(start: u32, end: u32) -> &'static str {
 
 /// The rows of a program, with its calls: those that name it in the order of the table, then those of
 /// patterns that it fits.
-pub(super) fn rows_for(program: &str) -> impl Iterator<Item = (&'static Row, &'static Call)> {
+pub(super) fn rows_for(program: &str) -> impl Iterator<Item = (&'static ToolRow, &'static Call)> {
     let name = |place: &Place| part(place.start, place.start + place.length);
     let first = PROGRAMS.partition_point(|place| name(place) < program);
     let own = PROGRAMS.iter().skip(first);
@@ -268,7 +268,7 @@ pub(super) fn rows_for(program: &str) -> impl Iterator<Item = (&'static Row, &'s
 
 /// All rows, in their order. The error says the line.
 #[cfg(test)]
-pub(super) fn rows() -> Result<Vec<&'static Row>, String> {
+pub(super) fn rows() -> Result<Vec<&'static ToolRow>, String> {
     ROWS.iter().try_for_each(|span| parse(span).map(|_| ()))?;
     Ok((0..ROWS.len()).filter_map(row).collect())
 }
@@ -337,10 +337,10 @@ fn words_of(word: &str, program: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// The lines of actions or hooks.
-pub(super) fn actions(word: &str) -> impl Iterator<Item = Action> {
+pub(super) fn actions(word: &str) -> impl Iterator<Item = RowAction> {
     lines(word).map(|(line, number)| {
         let mut columns = Columns::parse(line);
-        Action {
+        RowAction {
             names: names(columns.next()),
             command: columns.next_given(),
             reason: columns.next(),
@@ -350,7 +350,7 @@ pub(super) fn actions(word: &str) -> impl Iterator<Item = Action> {
 }
 
 /// A GitHub action by its name; a version is ignored.
-pub fn action(uses: &str) -> Option<Action> {
+pub fn action(uses: &str) -> Option<RowAction> {
     let name = uses.split(['@']).next().unwrap_or(uses).to_lowercase();
     let name = match name.strip_prefix("docker://") {
         Some(image) => image.split(':').next().map(|i| format!("docker://{i}")),
@@ -360,7 +360,7 @@ pub fn action(uses: &str) -> Option<Action> {
 }
 
 /// A hook of pre-commit by its id.
-pub fn hook(id: &str) -> Option<Action> {
+pub fn hook(id: &str) -> Option<RowAction> {
     actions("hook").find(|action| action.is(id))
 }
 
@@ -476,7 +476,7 @@ pub fn fits(pattern: &str, text: &str) -> bool {
 }
 
 /// Parses a row. The error says the line.
-fn parse(span: &Span) -> Result<Row, String> {
+fn parse(span: &Span) -> Result<ToolRow, String> {
     let mut lines = part(span.start, span.end).lines();
     let wrong = |line: &str| format!("line {}: {line}", span.line);
     let line = lines.next().unwrap_or_default();
@@ -490,20 +490,20 @@ fn parse(span: &Span) -> Result<Row, String> {
 }
 
 /// Parses the first line of a row.
-fn first(text: &'static str, line: usize) -> Option<Row> {
+fn first(text: &'static str, line: usize) -> Option<ToolRow> {
     let (class, rest) = text.split_once(' ')?;
     let mut columns = Columns::parse(rest);
     let mut row = blank(columns.next(), line)?;
     row.class = match class {
-        "never" => Class::Never(columns.next_given()?),
-        "setup" => Class::Setup(columns.next_given()?),
-        "service" => Class::Service(columns.next_given()?),
-        "plumbing" => Class::Plumbing,
-        "launcher" => Class::Launcher,
-        "tool" => Class::Tool,
-        _ => Class::Task,
+        "never" => ToolClass::Never(columns.next_given()?),
+        "setup" => ToolClass::Setup(columns.next_given()?),
+        "service" => ToolClass::Service(columns.next_given()?),
+        "plumbing" => ToolClass::Plumbing,
+        "launcher" => ToolClass::Launcher,
+        "tool" => ToolClass::Tool,
+        _ => ToolClass::Task,
     };
-    if matches!(row.class, Class::Tool | Class::Task) {
+    if matches!(row.class, ToolClass::Tool | ToolClass::Task) {
         row.verb = verb(columns.next())?;
         row.paths = columns.next();
         row.name = columns.next();
@@ -536,7 +536,7 @@ fn verb(text: &str) -> Option<Verb> {
     (verb.by_name || verb.kind.is_some()).then_some(verb)
 }
 
-fn blank(calls: &'static str, line: usize) -> Option<Row> {
+fn blank(calls: &'static str, line: usize) -> Option<ToolRow> {
     let calls: Option<Vec<Call>> = calls
         .split(',')
         .map(|call| {
@@ -547,15 +547,15 @@ fn blank(calls: &'static str, line: usize) -> Option<Row> {
             })
         })
         .collect();
-    Some(Row {
+    Some(ToolRow {
         calls: calls?,
         line,
-        ..Row::default()
+        ..ToolRow::default()
     })
 }
 
 /// Parses an indented line, a detail of the row above it.
-fn detail(row: &mut Row, key: &str, rest: &'static str) -> Option<()> {
+fn detail(row: &mut ToolRow, key: &str, rest: &'static str) -> Option<()> {
     let words = || rest.split_whitespace();
     match key {
         "writes" if rest == "always" => row.writes.always = true,

@@ -1,6 +1,6 @@
 //! How every command answers: with a document, a text or a failure; and what it takes for that.
 
-pub(super) use crate::args::{Format, Global};
+pub(super) use crate::args::{Global, OutputFormat};
 pub(super) use crate::history::{NAMES, Records, open, pick};
 pub(super) use crate::render::style::{Tone, count, duration, paint, tone, widest};
 pub(super) use crate::terminal::{Terminal, versioned};
@@ -16,14 +16,14 @@ pub(super) use vplan_base::word::{framed, text_if, visible, visible_path};
 pub(super) use vplan_engine::Failure;
 pub(super) use vplan_plan::Plan;
 pub(super) use vplan_repo::load::Site;
-pub(super) use vplan_run::run_summary::short;
 pub(super) use vplan_run::report::Report;
+pub(super) use vplan_run::run_summary::short;
 pub(super) use vplan_run::verdict::Verdict;
 
 /// Answers with a document, or with a text unless it is to be quiet.
 pub(super) fn answer<T: Serialize>(
     terminal: &Terminal,
-    format: Format,
+    format: OutputFormat,
     document: &T,
     text: impl FnOnce() -> String,
 ) {
@@ -33,12 +33,12 @@ pub(super) fn answer<T: Serialize>(
 /// Answers with a document, or with a text if `speaks`.
 pub(super) fn answer_if<T: Serialize>(
     terminal: &Terminal,
-    format: Format,
+    format: OutputFormat,
     speaks: bool,
     document: &T,
     text: impl FnOnce() -> String,
 ) {
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_json(document);
     } else if speaks {
         terminal.say(&text());
@@ -46,14 +46,14 @@ pub(super) fn answer_if<T: Serialize>(
 }
 
 /// Returns the requested format, if the command has it.
-pub(super) fn format(global: &Global, known: &[Format]) -> Result<Format, Failure> {
+pub(super) fn format(global: &Global, known: &[OutputFormat]) -> Result<OutputFormat, Failure> {
     let format = global
         .format
-        .unwrap_or(known.first().copied().unwrap_or(Format::Text));
+        .unwrap_or(known.first().copied().unwrap_or(OutputFormat::Text));
     if known.contains(&format) {
         return Ok(format);
     }
-    let name = |f: &Format| format!("{f:?}").to_lowercase();
+    let name = |f: &OutputFormat| format!("{f:?}").to_lowercase();
     let list = known
         .iter()
         .map(|f| format!("`{}`", name(f)))

@@ -25,7 +25,7 @@ pub(super) struct Unread<'a> {
 /// # Errors
 /// A text that is not UTF-8, a format other than JSON.
 pub fn run(global: &Global, args: &Argv, terminal: &Terminal) -> Result<u8, Failure> {
-    format(global, &[Format::Json])?;
+    format(global, &[OutputFormat::Json])?;
     match command(&args.text)? {
         Command::Argv { env, pieces } => {
             let word = |piece: Piece| match piece {

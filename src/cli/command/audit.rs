@@ -5,12 +5,12 @@ mod sarif;
 mod text;
 
 use super::answer::*;
-use crate::args::{Progress, jobs, levels};
-use crate::progress::View;
+use crate::args::{ProgressArgs, jobs, levels};
+use crate::progress::ProgressView;
 use clap::builder::PossibleValuesParser;
 use vplan_base::jobs::Jobs;
 use vplan_check::confine::SandboxLevel;
-use vplan_engine::audit::{AuditRequest, AuditedContract, Mended};
+use vplan_engine::audit::{AuditRequest, AuditedContract, FixedContract};
 use vplan_engine::request::{VerifyRequest, selector};
 use vplan_engine::verify::Caller;
 use vplan_os::environment::Grants;
@@ -58,7 +58,7 @@ pub struct Audit {
     pub grant_env: Vec<String>,
     /// The form of the progress.
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub progress: Progress,
+    pub progress: ProgressArgs,
     /// The directory of the records of runs, instead of `.vplan/` at the root.
     #[arg(long, value_name = "DIR")]
     pub records: Option<PathBuf>,
@@ -91,15 +91,18 @@ pub(super) struct AuditDocument<'a> {
 /// A contract that is invalid (exit 3), a run that cannot be made, no observed run (exit 2).
 pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Failure> {
     if args.machine {
-        let format = format(global, &[Format::Text, Format::Json])?;
+        let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
         return Ok(machine::run(args.require, format, terminal));
     }
-    let format = format(global, &[Format::Text, Format::Json, Format::Sarif])?;
+    let format = format(
+        global,
+        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Sarif],
+    )?;
     let engine = global.engine().with_observer(terminal);
-    let mut view = View::new(args.progress, terminal);
+    let mut view = ProgressView::new(args.progress, terminal);
     let caller = Caller {
         see: Some(&mut |progress| view.see(progress)),
-        tick: View::tick(args.progress, terminal),
+        tick: ProgressView::tick(args.progress, terminal),
         ..Caller::default()
     };
     let audited = engine.audit(&args.request(), caller);
@@ -120,10 +123,10 @@ pub fn run(global: &Global, args: &Audit, terminal: &Terminal) -> Result<u8, Fai
     let (mended, unmended) = mended.map_or_else(|why| (None, Some(why)), |mended| (mended, None));
     let exit = exit(&found);
     match format {
-        Format::Json => {
+        OutputFormat::Json => {
             terminal.print_document(&document(&found, mended.as_ref(), args.write, exit))
         }
-        Format::Sarif => terminal.print_json(&sarif::log(&found.audited, exit)),
+        OutputFormat::Sarif => terminal.print_json(&sarif::log(&found.audited, exit)),
         _ => text::print(&found, mended.as_ref(), args.write, terminal),
     }
     match unmended {
@@ -173,7 +176,7 @@ fn exit(found: &AuditedContract) -> Exit {
 
 fn document<'a>(
     found: &'a AuditedContract,
-    mended: Option<&Mended>,
+    mended: Option<&FixedContract>,
     written: bool,
     exit: Exit,
 ) -> AuditDocument<'a> {

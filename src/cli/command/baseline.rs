@@ -28,9 +28,9 @@ pub struct BaselineArgs {
 pub enum BaselineCommand {
     /// Write the findings and failing tests of a run beside the contract. They fail nothing once
     /// the file is at the base of a change.
-    Record(record::RecordArgs),
+    Record(record::BaselineRecordArgs),
     /// List the known findings and failing tests.
-    Show(ShowArgs),
+    Show(BaselineShowArgs),
 }
 
 /// Records or lists.
@@ -46,7 +46,7 @@ pub fn run(global: &Global, args: &BaselineArgs, terminal: &Terminal) -> Result<
 
 /// `vplan baseline show`
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub struct BaselineShowArgs {
     /// Only these checks.
     #[arg(value_name = "CHECK")]
     pub checks: Vec<String>,
@@ -89,8 +89,8 @@ struct EntryDocument {
 ///
 /// # Errors
 /// As [`run`].
-fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+fn show(global: &Global, args: &BaselineShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let engine = global.engine();
     let site = engine.locate()?;
     let (path, whole) = engine.baseline(&site)?;

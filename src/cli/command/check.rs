@@ -1,7 +1,7 @@
 //! `vplan check`: checks that the contract is valid and fits the repository.
 
 use super::answer::*;
-use crate::args::Check;
+use crate::args::CheckArgs;
 use crate::render::diagnostic::{self, Message};
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use vplan_base::nearest::nearest;
@@ -38,8 +38,8 @@ pub(super) struct CheckDocument<'a> {
 ///
 /// # Errors
 /// A missing or invalid contract, or an unknown word after `--deny`.
-pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &CheckArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let site = global.engine().locate()?;
     (args.deny.iter()).try_for_each(|word| check_deny_word(word))?;
     let mut loaded = global.engine().load_contract(&site)?;
@@ -49,7 +49,7 @@ pub fn run(global: &Global, args: &Check, terminal: &Terminal) -> Result<u8, Fai
         notes,
         uncovered,
     } = examine(&site, &mut loaded, args)?;
-    let is_json = format == Format::Json;
+    let is_json = format == OutputFormat::Json;
     if is_json {
         terminal.print_document(&CheckDocument {
             contract: loaded.contract.as_ref().map(Contract::identity),
@@ -109,7 +109,7 @@ struct Looked {
 }
 
 /// Holds a contract against its repository.
-fn examine(site: &Site, loaded: &mut Loaded, args: &Check) -> Result<Looked, Failure> {
+fn examine(site: &Site, loaded: &mut Loaded, args: &CheckArgs) -> Result<Looked, Failure> {
     let mut found = loaded.diagnostics.clone();
     let mut looked = Looked::default();
     if let Some(contract) = &loaded.contract {

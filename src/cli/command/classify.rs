@@ -13,7 +13,7 @@ use vplan_engine::propose::command;
 use vplan_plan::StepIndex;
 use vplan_plan::facts::{Facts, Question};
 use vplan_recover::{bare::bare_plan, classify, questions};
-use vplan_repo::facts::{self, Ground};
+use vplan_repo::facts::{self, FactSources};
 
 /// Signals by name, as `--signal` takes them.
 const SIGNALS: [&str; 17] = [
@@ -46,7 +46,7 @@ pub(super) struct ReadDocument {
 /// # Errors
 /// Evidence that cannot be read.
 pub fn run(global: &Global, args: &Classify, terminal: &Terminal) -> Result<u8, Failure> {
-    format(global, &[Format::Json])?;
+    format(global, &[OutputFormat::Json])?;
     if let Some(name) = &args.read {
         let reading = reading(global, name)?;
         terminal.print_document(&ReadDocument { reading });
@@ -91,7 +91,7 @@ fn reading(global: &Global, name: &str) -> Result<Option<Reading>, Failure> {
 
 /// Answers questions for a plan that no request made.
 pub(super) fn answer(site: &Site, plan: &Plan, questions: &BTreeSet<Question>) -> Facts {
-    let ground = Ground {
+    let ground = FactSources {
         root: &site.root,
         git: site.git.as_ref().ok(),
         base: None,
@@ -101,7 +101,7 @@ pub(super) fn answer(site: &Site, plan: &Plan, questions: &BTreeSet<Question>) -
 }
 
 /// The evidence on the command line.
-pub(super) fn evidence(args: &args::Evidence) -> Result<Evidence, Failure> {
+pub(super) fn evidence(args: &args::EvidenceArgs) -> Result<Evidence, Failure> {
     let output = |path: &Option<std::path::PathBuf>| match path {
         Some(path) => read(path).map(|bytes| Captured::from(bytes.as_slice())),
         None => Ok(Captured::default()),

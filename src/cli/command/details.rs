@@ -28,7 +28,7 @@ pub struct Details {
 /// # Errors
 /// No such run, no such check.
 pub fn run(global: &Global, args: &Details, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (_, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     let mut document = gather(&history, &history.read_run(&id));

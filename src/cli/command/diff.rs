@@ -43,7 +43,7 @@ pub struct Diff {
 /// # Errors
 /// Files that cannot be read, are of different kinds, or hold an invalid contract.
 pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     match (&args.base, args.files.as_slice()) {
         (Some(base), _) => {
             let site = global.engine().locate()?;
@@ -87,7 +87,13 @@ pub fn run(global: &Global, args: &Diff, terminal: &Terminal) -> Result<u8, Fail
     }
 }
 
-fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: &Terminal) -> u8 {
+fn compare_plans(
+    args: &Diff,
+    format: OutputFormat,
+    old: &Plan,
+    new: &Plan,
+    terminal: &Terminal,
+) -> u8 {
     let diff = plans::compare(old, new);
     let speaks = !(terminal.quiet && diff.equal);
     answer_if(terminal, format, speaks, &diff, || {
@@ -98,7 +104,7 @@ fn compare_plans(args: &Diff, format: Format, old: &Plan, new: &Plan, terminal: 
 
 fn compare<S>(
     args: &Diff,
-    format: Format,
+    format: OutputFormat,
     compared: &ComparedContracts<S>,
     site: &Site,
     terminal: &Terminal,

@@ -74,7 +74,7 @@ fn targets() -> impl TypedValueParser<Value = Target> {
 /// Options that do not fit the system; a file that is in the way or cannot be read (exit 2); one
 /// that differs (`--check`, exit 40).
 pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let options = options(global, args)?;
     let text = text(&options);
     let file = args.output.as_deref();
@@ -83,7 +83,7 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
         let message = "`--check` compares a file, and `-` is none";
         return Err(Failure::usage("vplan::usage::output", message).help("name the file"));
     }
-    let color = format == Format::Text && terminal.color;
+    let color = format == OutputFormat::Text && terminal.color;
     let (status, diff) = match file {
         None => (EmittedState::Printed, None),
         Some(path) if args.check => compared(path, &text, color)?,
@@ -91,7 +91,7 @@ pub fn run(global: &Global, args: &Emit, terminal: &Terminal) -> Result<u8, Fail
     };
     let differs = diff.is_some();
     let name = file.map(visible_path);
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_document(&EmitDocument {
             diff,
             path: name.clone(),

@@ -4,9 +4,9 @@
 use super::answer::*;
 use crate::args::Explain;
 use crate::render::style::Colors;
-use vplan_away::seat::Why;
-use vplan_engine::remote::places;
+use vplan_away::seat::SeatReason;
 use vplan_engine::possible::PossibleChecks;
+use vplan_engine::remote::places;
 use vplan_plan::Step;
 use vplan_plan::diff::possible::{PossibleCheck, When};
 use vplan_plan::document::write_json;
@@ -39,12 +39,12 @@ pub(super) struct StepPlace<'p> {
 }
 
 /// The forms of a whole plan.
-const FORMATS: &[Format] = &[
-    Format::Text,
-    Format::Json,
-    Format::Dot,
-    Format::Mermaid,
-    Format::Shell,
+const FORMATS: &[OutputFormat] = &[
+    OutputFormat::Text,
+    OutputFormat::Json,
+    OutputFormat::Dot,
+    OutputFormat::Mermaid,
+    OutputFormat::Shell,
 ];
 
 /// Prints the explanation of a plan, or the story of one check.
@@ -58,9 +58,9 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
     if !args.may_change.is_empty() {
         return possible(global, args, terminal);
     }
-    let known: &[Format] = match args.name {
+    let known: &[OutputFormat] = match args.name {
         None => FORMATS,
-        Some(_) => &[Format::Text],
+        Some(_) => &[OutputFormat::Text],
     };
     let format = format(global, known)?;
     let engine = global.engine().with_observer(terminal);
@@ -79,14 +79,14 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
             let story = story(session.contract(), &session.request, &facts, &plan, name)?;
             story_text(&story, &options)
         }
-        (None, Format::Json) => {
+        (None, OutputFormat::Json) => {
             let outlook = engine.forecast(&session, &plan);
             json(&plan, outlook.as_ref(), places.as_deref(), terminal);
             String::new()
         }
-        (None, Format::Dot) => graph::dot(&plan),
-        (None, Format::Mermaid) => graph::mermaid(&plan),
-        (None, Format::Shell) => shell::shell(&plan),
+        (None, OutputFormat::Dot) => graph::dot(&plan),
+        (None, OutputFormat::Mermaid) => graph::mermaid(&plan),
+        (None, OutputFormat::Shell) => shell::shell(&plan),
         (None, _) => {
             let outlook = engine.forecast(&session, &plan);
             let options = Options {
@@ -98,7 +98,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
         }
     };
     // Graphs and scripts are for programs: they are written without workflow commands.
-    if format == Format::Text {
+    if format == OutputFormat::Text {
         terminal.say(&out)
     } else {
         terminal.print(&out)
@@ -112,7 +112,7 @@ pub fn run(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, F
 fn json(
     plan: &Plan,
     outlook: Option<&Outlook>,
-    places: Option<&[Option<Why>]>,
+    places: Option<&[Option<SeatReason>]>,
     terminal: &Terminal,
 ) {
     if outlook.is_none() && places.is_none() {
@@ -125,16 +125,16 @@ fn json(
     });
 }
 
-fn step_places<'p>(plan: &'p Plan, places: &[Option<Why>]) -> Vec<StepPlace<'p>> {
+fn step_places<'p>(plan: &'p Plan, places: &[Option<SeatReason>]) -> Vec<StepPlace<'p>> {
     let steps = plan.steps.iter().zip(places);
-    let place = |(step, why): (&'p Step, &Option<Why>)| StepPlace {
+    let place = |(step, why): (&'p Step, &Option<SeatReason>)| StepPlace {
         reason: why.as_ref().map(ToString::to_string),
         step: &step.id,
     };
     steps.map(place).collect()
 }
 
-fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
+fn places_text(plan: &Plan, places: &[Option<SeatReason>]) -> String {
     let mut out = String::from("\nWith --remote:\n");
     for place in step_places(plan, places) {
         let step = visible(place.step);
@@ -147,7 +147,7 @@ fn places_text(plan: &Plan, places: &[Option<Why>]) -> String {
 
 /// Prints what a change inside of some globs may need.
 fn possible(global: &Global, args: &Explain, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let engine = global.engine().with_observer(terminal);
     let requested = args.request.planned()?;
     let found = engine.possible(&requested.request, &args.may_change)?;
@@ -188,11 +188,11 @@ fn possible_text(found: &PossibleChecks) -> String {
 
 /// Prints the definitions of the contract.
 fn checks(global: &Global, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let engine = global.engine().with_observer(terminal);
     let (contract, _) = engine.valid_contract(&engine.locate()?)?;
     let of = definitions(&contract);
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_json(&of);
     } else {
         let style = Colors(terminal.color);

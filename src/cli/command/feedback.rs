@@ -30,7 +30,7 @@ const LISTED: usize = 20;
         vplan feedback --check unit\n\n\
         Exit codes: 0 told, or nothing failed and nothing is printed; 2 usage, also when \
     there is no such run or check; 5 the records cannot be read.\n\n{NAMES}"))]
-pub struct Feedback {
+pub struct FeedbackArgs {
     /// A run; or a `report.json`, or the directory of one.
     #[arg(value_name = "RUN", default_value = "latest")]
     pub run: PathBuf,
@@ -51,8 +51,11 @@ pub struct Feedback {
 ///
 /// # Errors
 /// No such run, or a report that cannot be read.
-pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Md, Format::Json])?;
+pub fn run(global: &Global, args: &FeedbackArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(
+        global,
+        &[OutputFormat::Text, OutputFormat::Md, OutputFormat::Json],
+    )?;
     // A name of a run has neither; a file that happens to be called `latest` is `./latest`.
     let named = args.run.as_os_str().as_bytes();
     let is_path = named.contains(&b'/') || named.ends_with(b".json");
@@ -73,8 +76,8 @@ pub fn run(global: &Global, args: &Feedback, terminal: &Terminal) -> Result<u8, 
     if let Some(told) = &told {
         let most = args.max_feedback;
         match format {
-            Format::Json => terminal.print_json(&told.within(most, &told::json_size)),
-            Format::Md => terminal.say(&feedback::markdown_within(told, most)),
+            OutputFormat::Json => terminal.print_json(&told.within(most, &told::json_size)),
+            OutputFormat::Md => terminal.say(&feedback::markdown_within(told, most)),
             _ => {
                 let text = feedback::text_within(told, most);
                 terminal.say(&wrapped(&text, terminal.columns));
@@ -130,7 +133,7 @@ fn of_check(
     Ok(None)
 }
 
-fn recorded(global: &Global, args: &Feedback) -> Result<(Report, Option<Plan>), Failure> {
+fn recorded(global: &Global, args: &FeedbackArgs) -> Result<(Report, Option<Plan>), Failure> {
     let (_, history) = open(global, &args.records)?;
     let name = args.run.to_string_lossy();
     let id = pick(&history, &name)?;

@@ -2,8 +2,8 @@
 
 use super::answer::*;
 use super::run::{print, streams, write};
-use crate::args::Run;
-use crate::progress::View;
+use crate::args::RunArgs;
+use crate::progress::ProgressView;
 use clap::Arg;
 use std::collections::BTreeMap;
 use vplan_base::unit::show_duration;
@@ -24,10 +24,10 @@ use vplan_engine::staged;
         Exit codes: 0 nothing to fix, or passed afterwards; 2 usage, also a staged file with changes that are not staged; 40 a fix \
         changed what it must not; otherwise as `vplan run` after the fixes."
 )]
-pub struct Fix {
+pub struct FixArgs {
     /// The verification before and after.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
 }
 
 /// Options of a single run, which neither a fix nor a loop takes.
@@ -62,7 +62,7 @@ pub(super) struct FixDocument<'a> {
 ///
 /// # Errors
 /// One of them is there: exit 2.
-pub(super) fn no_single_run(run: &Run, command: &str) -> Result<(), Failure> {
+pub(super) fn no_single_run(run: &RunArgs, command: &str) -> Result<(), Failure> {
     let saved = &run.saved;
     let found = [
         ("--plan", saved.plan.is_some()),
@@ -87,7 +87,7 @@ pub(super) fn no_single_run(run: &Run, command: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The verification cannot be planned or started, or the fixed files cannot be kept.
-pub fn run(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failure> {
+pub fn run(global: &Global, args: &FixArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let engine = global.engine();
     let apart = |failure| staged::in_view(&engine, args.run.records.as_deref(), failure);
     let code = run_here(global, args, terminal).map_err(apart);
@@ -95,19 +95,19 @@ pub fn run(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failu
     code
 }
 
-fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+fn run_here(global: &Global, args: &FixArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     no_single_run(&args.run, "fix")?;
     if args.run.round.subject.is_some() || args.run.round.status.is_some() {
         let message = "`vplan fix` counts no rounds";
         return Err(Failure::usage("vplan::usage::single_run", message)
             .help("`vplan loop --subject NAME` without `--fix` does, with the same fixes"));
     }
-    let shown = (format == Format::Text).then_some(Format::Text);
+    let shown = (format == OutputFormat::Text).then_some(OutputFormat::Text);
     let asked = args.run.verified()?;
     streams(&args.run, shown)?;
-    let talks = format == Format::Text && !terminal.quiet;
-    let mut view = View::new(args.run.progress, terminal);
+    let talks = format == OutputFormat::Text && !terminal.quiet;
+    let mut view = ProgressView::new(args.run.progress, terminal);
     let mut see = |progress: FixProgress<'_>| match progress {
         FixProgress::Verifying(progress) => view.see(progress),
         FixProgress::Verified(verified) => {
@@ -121,7 +121,7 @@ fn run_here(global: &Global, args: &Fix, terminal: &Terminal) -> Result<u8, Fail
     };
     let caller = FixCaller {
         see: &mut see,
-        tick: View::tick(args.run.progress, terminal),
+        tick: ProgressView::tick(args.run.progress, terminal),
     };
     let outcome = fix(&global.engine().with_observer(terminal), &asked, caller);
     view.close();

@@ -4,7 +4,7 @@ use super::answer::*;
 use crate::render::diagnostic::{self, Message};
 use crate::render::diff::unified;
 use vplan_base::diagnostic::Severity;
-use vplan_engine::layout::{Formatting, Text};
+use vplan_engine::layout::{FormattedText, Formatting};
 
 /// `vplan fmt`
 #[derive(Debug, Args)]
@@ -30,9 +30,9 @@ pub struct Fmt {
 /// No contract, files that cannot be read or written (exit 2), that are invalid (exit 3), that are
 /// not formatted (`--check`, exit 40).
 pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let done = global.engine().format(&args.files, args.check)?;
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_document(&FmtDocument::new(&done, args.check));
     } else {
         print(&done, args.check, terminal);
@@ -54,13 +54,13 @@ pub fn run(global: &Global, args: &Fmt, terminal: &Terminal) -> Result<u8, Failu
 }
 
 /// The failure of files with errors.
-fn invalid(done: Formatting, check: bool, format: Format) -> Failure {
+fn invalid(done: Formatting, check: bool, format: OutputFormat) -> Failure {
     let faults = done.faults.iter();
     let errors = faults.filter(|d| d.severity == Severity::Error).count();
     let nothing = if check { "" } else { "; nothing was written" };
     let errors = count(errors, "error");
     let message = format!("what has errors cannot be formatted: {errors}{nothing}");
-    let shown = (format == Format::Text).then(|| Box::new((done.sources, done.faults)));
+    let shown = (format == OutputFormat::Text).then(|| Box::new((done.sources, done.faults)));
     Failure {
         diagnostics: shown,
         ..Failure::contract("vplan::fmt::invalid", message)
@@ -108,7 +108,7 @@ pub enum State {
 impl<'a> FmtDocument<'a> {
     fn new(done: &'a Formatting, check: bool) -> Self {
         let sound = done.texts.iter().all(|i| i.new.is_some());
-        let file = |text: &Text| FormattedFile {
+        let file = |text: &FormattedText| FormattedFile {
             diff: text.differs().then(|| diff(text, false)),
             path: text.name.clone(),
             status: match (&text.new, text.differs()) {
@@ -138,7 +138,7 @@ fn print(done: &Formatting, check: bool, terminal: &Terminal) {
         }
         return;
     }
-    let differing: Vec<&Text> = items.iter().filter(|i| i.differs()).collect();
+    let differing: Vec<&FormattedText> = items.iter().filter(|i| i.differs()).collect();
     if check {
         for item in &differing {
             terminal.say(&diff(item, terminal.color));
@@ -156,7 +156,7 @@ fn print(done: &Formatting, check: bool, terminal: &Terminal) {
     }
 }
 
-fn diff(item: &Text, color: bool) -> String {
+fn diff(item: &FormattedText, color: bool) -> String {
     let old = String::from_utf8_lossy(&item.bytes);
     let new = item.new.as_deref().unwrap_or_default();
     unified(&item.name, &old, (new, "formatted"), color)

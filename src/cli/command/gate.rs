@@ -14,7 +14,7 @@ use clap::Subcommand;
 use vplan_engine::round::Keeper;
 use vplan_engine::subject::check_name;
 use vplan_ledger::Status;
-use vplan_ledger::round::{Change, RoundResult};
+use vplan_ledger::round::{RoundChange, RoundResult};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 pub(super) use words::line;
 use words::{account, unknown};
@@ -42,9 +42,9 @@ pub enum GateCommand {
     Begin(begin::BeginArgs),
     /// Record a round that has ended, and say what follows. A word makes nothing done that runs
     /// verify.
-    Record(RecordArgs),
+    Record(GateRecordArgs),
     /// Show the state of subjects.
-    Show(show::ShowArgs),
+    Show(show::GateShowArgs),
     /// Accept a contract that asks for less than the one at the base of a subject. For people.
     Accept(accept::AcceptArgs),
     /// Forget subjects: their next round begins at 0.
@@ -53,7 +53,7 @@ pub enum GateCommand {
 
 /// `vplan gate record`
 #[derive(Debug, Args)]
-pub struct RecordArgs {
+pub struct GateRecordArgs {
     /// The subject of the round: a task, a milestone.
     #[arg(long, value_name = "NAME")]
     pub subject: String,
@@ -63,7 +63,7 @@ pub struct RecordArgs {
     /// Whether it changed files: `none`, how many, or `auto`: compare with the end of the last
     /// round of any subject.
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = changed)]
-    pub changed: Change,
+    pub changed: RoundChange,
 }
 
 /// `vplan gate reset`
@@ -82,13 +82,13 @@ pub struct ResetArgs {
     pub all: bool,
 }
 
-fn changed(text: &str) -> Result<Change, &'static str> {
+fn changed(text: &str) -> Result<RoundChange, &'static str> {
     match text {
-        "auto" => Ok(Change::Auto),
-        "none" => Ok(Change::Files(0)),
+        "auto" => Ok(RoundChange::Auto),
+        "none" => Ok(RoundChange::Files(0)),
         _ if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
             // More files than can be counted are still some.
-            Ok(Change::Files(text.parse().unwrap_or(u64::MAX)))
+            Ok(RoundChange::Files(text.parse().unwrap_or(u64::MAX)))
         }
         _ => Err("it is `auto`, `none`, or a number of files"),
     }
@@ -120,8 +120,8 @@ pub fn run(global: &Global, args: &Gate, terminal: &Terminal) -> Result<u8, Fail
     }
 }
 
-fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+fn record(global: &Global, args: &GateRecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     check_name(&args.subject)?;
     let site = global.engine().locate()?;
     let (contract, _) = global.engine().valid_contract(&site)?;
@@ -137,8 +137,10 @@ fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8,
 }
 
 fn reset(global: &Global, args: &ResetArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
-    args.subject.iter().try_for_each(|subject| check_name(subject))?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
+    args.subject
+        .iter()
+        .try_for_each(|subject| check_name(subject))?;
     let site = global.engine().locate()?;
     let file = LedgerFile::new(global.engine().state(&site)?);
     let reset: Vec<String> = if args.all {

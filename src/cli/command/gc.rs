@@ -61,7 +61,7 @@ struct KeptRun {
 /// # Errors
 /// Records that cannot be read or removed.
 pub fn run(global: &Global, args: &Gc, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (site, history) = open(global, &args.records)?;
     let keep = usize::try_from(args.keep).unwrap_or(usize::MAX);
     let collected = history.collect(keep, args.dry_run)?;

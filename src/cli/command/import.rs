@@ -3,7 +3,7 @@
 
 use super::answer::*;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use vplan_engine::convert::{Converted, Item, Kind, write};
+use vplan_engine::convert::{Converted, ConvertedItem, SourceKind, write};
 use vplan_front::convert::Weight;
 use vplan_repo::load::DEFAULT_CONTRACT;
 
@@ -13,12 +13,12 @@ use vplan_repo::load::DEFAULT_CONTRACT;
     after_help = "Exit codes: 0 converted; 2 usage, also when there is a contract already; 3 the file is invalid, asks for no check, or with \
                         `--strict` something is lost; 5 the contract cannot be written."
 )]
-pub struct Import {
+pub struct ImportArgs {
     /// The file to convert; `-` is standard input.
     pub file: PathBuf,
     /// The kind of the file, when neither its name nor its keys tell.
     #[arg(long, value_name = "KIND", value_parser = kinds())]
-    pub from: Option<Kind>,
+    pub from: Option<SourceKind>,
     /// Write the contract to this file instead of contracts/verify.vplan.
     #[arg(short, long, value_name = "PATH", conflicts_with = "stdout")]
     pub output: Option<PathBuf>,
@@ -34,10 +34,10 @@ pub struct Import {
 }
 
 /// Reads the name of a kind; each is shown with the path of such a file.
-fn kinds() -> impl TypedValueParser<Value = Kind> {
-    let values = Kind::all().map(|kind| PossibleValue::new(kind.name()).help(kind.home()));
+fn kinds() -> impl TypedValueParser<Value = SourceKind> {
+    let values = SourceKind::all().map(|kind| PossibleValue::new(kind.name()).help(kind.home()));
     PossibleValuesParser::new(values).try_map(|name| {
-        let mut all = Kind::all();
+        let mut all = SourceKind::all();
         all.find(|kind| kind.name() == name).ok_or("no such kind")
     })
 }
@@ -47,8 +47,8 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
 /// # Errors
 /// A file that cannot be read or is none of the kinds, errors in it, a contract that is there
 /// already, `--strict`.
-pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Failure> {
-    let form = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &ImportArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let form = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let engine = global.engine();
     let found = engine.convert(&args.file, args.from)?;
     let heavy = found.heavy();
@@ -67,7 +67,7 @@ pub fn run(global: &Global, args: &Import, terminal: &Terminal) -> Result<u8, Fa
         return Err(Failure::contract("vplan::import::lossy", message));
     }
     if args.stdout {
-        if form == Format::Json {
+        if form == OutputFormat::Json {
             terminal.print_document(&ImportDocument::new(&found, None, Some(&found.text)));
         } else {
             terminal.print_contract(&found.text)?;
@@ -134,7 +134,7 @@ pub struct Line<'a> {
 
 impl<'a> ImportDocument<'a> {
     fn new(found: &'a Converted, output: Option<&'a str>, text: Option<&'a str>) -> Self {
-        let line = |lost: &'a Item| Line {
+        let line = |lost: &'a ConvertedItem| Line {
             column: lost.column,
             file: (lost.file != found.name).then_some(&*lost.file),
             instead: lost.instead.as_deref(),
@@ -187,7 +187,7 @@ fn account(found: &Converted, output: &str) -> String {
     out
 }
 
-fn line(lost: &Item) -> String {
+fn line(lost: &ConvertedItem) -> String {
     let by_hand = framed("    by hand: ", lost.instead.as_ref(), "\n");
     let (file, line, what, why) = (&lost.file, lost.line, &lost.what, &lost.why);
     format!("  {file}:{line}: {what}: {why}\n{by_hand}")

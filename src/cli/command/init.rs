@@ -19,14 +19,14 @@ use vplan_repo::load::{DEFAULT_CONTRACT, Site};
 /// A contract that is there already, a place that cannot be written or that is not the
 /// repository's.
 pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Failure> {
-    let shape = format(global, &[Format::Text, Format::Json])?;
+    let shape = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let site = global.engine().locate()?;
     let mut found = infer::propose(&site)?;
     let tried = match args.r#try {
         true => Some(tried(global, args, &site, &mut found, terminal)?),
         false => None,
     };
-    if args.stdout && shape == Format::Text {
+    if args.stdout && shape == OutputFormat::Text {
         terminal.print_contract(&found.proposal.text)?;
         return Ok(Exit::Success.code());
     }
@@ -34,10 +34,15 @@ pub fn run(global: &Global, args: &Init, terminal: &Terminal) -> Result<u8, Fail
         true => None,
         false => Some(global.engine().write_proposal(&site, &found, args.force)?),
     };
-    if shape == Format::Json {
+    if shape == OutputFormat::Json {
         terminal.print_document(&account::document(path.as_ref(), &found, tried.as_ref()));
     } else if let (Some(path), false) = (&path, terminal.quiet) {
-        terminal.say(&format_account(path, &found, tried.as_ref(), global.verbose > 0));
+        terminal.say(&format_account(
+            path,
+            &found,
+            tried.as_ref(),
+            global.verbose > 0,
+        ));
     }
     Ok(Exit::Success.code())
 }
@@ -59,7 +64,12 @@ fn tried(
 }
 
 /// Accounts for the contract.
-fn format_account(path: &RepoPath, found: &Proposed, tried: Option<&TrialEnd>, all: bool) -> String {
+fn format_account(
+    path: &RepoPath,
+    found: &Proposed,
+    tried: Option<&TrialEnd>,
+    all: bool,
+) -> String {
     let proposal = &found.proposal;
     let mut out = match proposal.checks.len() {
         0 => format!(

@@ -2,13 +2,15 @@
 //! are no longer needed.
 
 use super::answer::*;
-use crate::args::Request;
+use crate::args::RequestArgs;
 use crate::render::style::Colors;
 use crate::value::duration;
 use clap::Arg;
 use std::time::Duration;
 use vplan_base::word::has_word;
-use vplan_engine::lock::{Account, Line, LockOptions, Locking, MakeRecording, Recording, State};
+use vplan_engine::lock::{
+    Account, Line, LockOptions, LockRecording, Locking, MakeRecording, State,
+};
 use vplan_plan::diff::{ContractDiff, text::contracts};
 
 /// `vplan lock`
@@ -19,7 +21,7 @@ use vplan_plan::diff::{ContractDiff, text::contracts};
                         cannot be used or, with `--check`, is not up to date; 5 the proposer or the judge gave no answer; 45 `--update` would weaken \
                         the contract."
 )]
-pub struct Lock {
+pub struct LockArgs {
     /// Fetch and write nothing; exit 4 unless the lock pins exactly what is imported.
     #[arg(long)]
     pub check: bool,
@@ -47,7 +49,7 @@ pub struct Lock {
     pub timeout: u64,
     /// The request whose answers are recorded.
     #[command(flatten)]
-    pub request: Request,
+    pub request: RequestArgs,
 }
 
 /// Makes an option of a request require `--record`: without it, the request has no effect.
@@ -65,8 +67,8 @@ fn part_of_a_request(arg: Arg) -> Arg {
 /// # Errors
 /// A contract that is invalid (exit 3); an import that cannot be fetched, a lock that cannot be
 /// read or is not up to date (exit 4).
-pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &LockArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let engine = global.engine().with_observer(terminal);
     let revision = args.request.contract_from.as_deref();
     let options = LockOptions {
@@ -80,7 +82,7 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
         return move_pins(&locking, names, args.accept, format, terminal);
     }
     let asked: &MakeRecording<'_> = &|| {
-        Ok(Recording {
+        Ok(LockRecording {
             request: args.request.planned()?,
             judge: args.judge.as_deref(),
         })
@@ -94,7 +96,7 @@ pub fn run(global: &Global, args: &Lock, terminal: &Terminal) -> Result<u8, Fail
     match failure {
         None => Ok(Exit::Success.code()),
         Some(failure) => Err(Failure {
-            diagnostics: failure.diagnostics.filter(|_| format == Format::Text),
+            diagnostics: failure.diagnostics.filter(|_| format == OutputFormat::Text),
             ..failure
         }),
     }
@@ -115,19 +117,19 @@ fn move_pins(
     locking: &Locking<'_>,
     names: &[String],
     accept: bool,
-    format: Format,
+    format: OutputFormat,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
     let moving = locking.moving(names)?;
     let weaker = moving.diff.weaker();
-    if format == Format::Text && !terminal.quiet {
+    if format == OutputFormat::Text && !terminal.quiet {
         terminal.say(&text(&moving.account));
         if !moving.diff.differences.is_empty() {
             terminal.say(&contracts(&moving.diff, &Colors(terminal.color)));
         }
     }
     let document = |account: &Account, differences: &ContractDiff| {
-        if format == Format::Json {
+        if format == OutputFormat::Json {
             terminal.print_json(&UpdateDocument {
                 account,
                 differences,

@@ -16,7 +16,7 @@ const PIECE: u64 = 1 << 16;
 /// `vplan log`
 #[derive(Debug, Args)]
 #[command(after_help = format!("Exit codes: 0 printed, also when the check wrote nothing; 2 usage, also when there is no such run, check or try; 5 the log cannot be read.\n\n{NAMES}"))]
-pub struct Log {
+pub struct LogArgs {
     /// The check, or the service.
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -60,9 +60,9 @@ pub(super) struct LogDocument {
 ///
 /// # Errors
 /// No such run, check or try; a log that no longer exists.
-pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
-    if args.raw && format == Format::Json {
+pub fn run(global: &Global, args: &LogArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
+    if args.raw && format == OutputFormat::Json {
         let message = "a JSON document cannot hold the very bytes of a log";
         return Err(Failure::usage("vplan::usage::raw", message)
             .help("leave out `--raw` or `--format json`"));
@@ -80,7 +80,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         attempt: logged.attempt,
     };
     let Some(path) = logged.log else {
-        if format == Format::Json {
+        if format == OutputFormat::Json {
             terminal.print_document(&document);
         } else if !terminal.quiet {
             terminal.note(&format!("`{}` wrote nothing\n", visible(&args.name)));
@@ -92,7 +92,7 @@ pub fn run(global: &Global, args: &Log, terminal: &Terminal) -> Result<u8, Failu
         Failure::setup("vplan::records::log", message)
     };
     let mut file = history.log(&id, &path).map_err(gone)?;
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         let mut read = || {
             let bytes = file.metadata()?.len();
             let omitted_bytes = bytes.saturating_sub(MOST);
@@ -142,7 +142,7 @@ fn incomplete(bytes: &[u8]) -> usize {
     begins.map_or(bytes.len(), |back| bytes.len() - back - 1)
 }
 
-fn choose(history: &History, id: &str, args: &Log) -> Result<Logged, Failure> {
+fn choose(history: &History, id: &str, args: &LogArgs) -> Result<Logged, Failure> {
     let name = visible(&args.name);
     let tries = history.tries(id);
     let unknown = |message: String, help: String| {

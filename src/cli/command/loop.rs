@@ -6,8 +6,8 @@ mod words;
 use super::answer::*;
 use super::fix::{fixed, no_single_run};
 use super::run::{print, streams, write};
-use crate::args::{Run, feedback_size, level_of};
-use crate::progress::View;
+use crate::args::{RunArgs, feedback_size, level_of};
+use crate::progress::ProgressView;
 use crate::value::duration;
 use clap::Arg;
 use std::ffi::{OsStr, OsString};
@@ -63,7 +63,7 @@ pub struct Loop {
     pub max_rounds: u32,
     /// The verification of each round.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
 }
 
 const LOOP: &str = "Loop";
@@ -88,11 +88,11 @@ fn not_in_a_loop(arg: Arg) -> Arg {
 /// The first round cannot start; later, an error that is not a decision about the change, such
 /// as a full disk.
 pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let fixer = args.fix.as_ref().map(|fix| fixer(fix, args)).transpose()?;
     no_single_run(&args.run, "loop")?;
     // Rounds are shown to people only; the answer is the one JSON document.
-    let shown = (format == Format::Text).then_some(Format::Text);
+    let shown = (format == OutputFormat::Text).then_some(OutputFormat::Text);
     let mut verify = args.run.verified()?;
     // One round shows all faults: a fixer that learns of one at a time needs a round for each.
     verify.plan.request.keep_going = true;
@@ -102,8 +102,8 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
         fixer,
         max_rounds: args.max_rounds,
     };
-    let talks = format == Format::Text && !terminal.quiet;
-    let mut view = View::new(args.run.progress, terminal);
+    let talks = format == OutputFormat::Text && !terminal.quiet;
+    let mut view = ProgressView::new(args.run.progress, terminal);
     let mut see = |progress: LoopProgress<'_>| match progress {
         LoopProgress::Round(number) if number > 1 && talks => {
             let text = paint(terminal.color, Tone::Strong, &format!("round {number}"));
@@ -129,7 +129,7 @@ pub fn run(global: &Global, args: &Loop, terminal: &Terminal) -> Result<u8, Fail
             see: &mut see,
             feedback: &|report| words::feedback((args.feedback, args.max_feedback), report),
             review: &|report| words::review(args.feedback, report),
-            tick: View::tick(args.run.progress, terminal),
+            tick: ProgressView::tick(args.run.progress, terminal),
             played: None,
             fix: &mut fix,
         },
@@ -152,7 +152,7 @@ fn fixer(fix: &OsStr, args: &Loop) -> Result<FixerCommand, Failure> {
 }
 
 /// Prints how the loop ended, and gives the exit code.
-fn answer(outcome: &LoopOutcome, format: Format, args: &Loop, terminal: &Terminal) -> u8 {
+fn answer(outcome: &LoopOutcome, format: OutputFormat, args: &Loop, terminal: &Terminal) -> u8 {
     let report = &outcome.last.report;
     let exit = match write(&outcome.last, &args.run, None, terminal) {
         // A requested document could not be written.

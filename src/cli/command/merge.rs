@@ -17,7 +17,7 @@ use vplan_run::verdict::Require;
 #[command(
     after_help = "Exit codes: 0 passed, or another of `vplan run`, for the whole plan; 2 usage, or a report that `vplan verify` would refuse; 4 the reports are of different plans, divisions, base commits or trees, or with `--same-tools` of different tools; 44 incomplete: also when a shard is missing, or does not say which tree it verified.\n\nA folder is searched for runs, four folders deep; no symlink in it is followed."
 )]
-pub struct Merge {
+pub struct MergeArgs {
     /// The `report.json` of each shard's run, the run's directory, or a directory of runs.
     #[arg(value_name = "REPORT", required_unless_present = "expect")]
     pub reports: Vec<PathBuf>,
@@ -43,11 +43,11 @@ pub struct Merge {
 ///
 /// # Errors
 /// Reports that cannot be read or joined.
-pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &MergeArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
 
     args.documents
-        .check((format == Format::Json).then_some("--format json"))?;
+        .check((format == OutputFormat::Json).then_some("--format json"))?;
     let expect = args.expect.as_deref().map(read_plan).transpose()?;
     let division = args.division.as_deref().map(read_division).transpose()?;
     let request = MergeRequest {
@@ -67,7 +67,7 @@ pub fn run(global: &Global, args: &Merge, terminal: &Terminal) -> Result<u8, Fai
     for note in notes {
         terminal.note(&format!("note: {note}\n"));
     }
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_json(&merged.report);
     } else if args.documents.take_stdout() {
         terminal.note(&text(&merged, terminal, terminal.color_stderr));

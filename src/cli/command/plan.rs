@@ -2,13 +2,13 @@
 
 use super::answer::*;
 use crate::args::PlanArgs;
-use crate::outputs::{self, Output};
+use crate::outputs::{self, OutputTarget};
 use crate::render::style::Colors;
 use std::os::unix::ffi::OsStrExt as _;
 use vplan_base::inert::escaped_without_commands;
 use vplan_engine::propose::ProposerUse;
 use vplan_os::files;
-use vplan_plan::document::{Form, write_canonical, write_json};
+use vplan_plan::document::{DocumentForm, write_canonical, write_json};
 use vplan_plan::explain::{Options, text::explain_text};
 use vplan_plan::kdl::to_kdl;
 use vplan_plan::shard::division::Division;
@@ -21,7 +21,12 @@ use vplan_plan::shard::division::Division;
 pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let format = format(
         global,
-        &[Format::Text, Format::Json, Format::Canonical, Format::Kdl],
+        &[
+            OutputFormat::Text,
+            OutputFormat::Json,
+            OutputFormat::Canonical,
+            OutputFormat::Kdl,
+        ],
     )?;
     if let Some(shares) = args.divide {
         return divide(global, args, shares, terminal);
@@ -44,8 +49,8 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
             file: visible_path(path),
             steps: plan.steps.len(),
         };
-        let json = global.format.filter(|f| *f == Format::Json);
-        let format = json.unwrap_or(Format::Text);
+        let json = global.format.filter(|f| *f == OutputFormat::Json);
+        let format = json.unwrap_or(OutputFormat::Text);
         answer(terminal, format, &versioned(&written), || {
             let digest = framed(" ", written.digest, "");
             let steps = count(written.steps, "step");
@@ -54,10 +59,10 @@ pub fn run(global: &Global, args: &PlanArgs, terminal: &Terminal) -> Result<u8, 
         return Ok(Exit::Success.code());
     }
     match format {
-        Format::Json => terminal.print_json_with(|out| write_json(&plan, out)),
+        OutputFormat::Json => terminal.print_json_with(|out| write_json(&plan, out)),
         // Without a final line end: these are the bytes that the digest covers.
-        Format::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
-        Format::Kdl => terminal.print(&escaped_without_commands(&to_kdl(&plan), "\\u{5b}")),
+        OutputFormat::Canonical => terminal.print_with(|out| write_canonical(&plan, out)),
+        OutputFormat::Kdl => terminal.print(&escaped_without_commands(&to_kdl(&plan), "\\u{5b}")),
         _ => {
             let options = Options {
                 style: &Colors(terminal.color),
@@ -80,9 +85,9 @@ fn divide(
     shares: u32,
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     if let Some(path) = &args.output {
-        if Form::of_name(path.as_os_str().as_bytes()) != Some(Form::Json) {
+        if DocumentForm::of_name(path.as_os_str().as_bytes()) != Some(DocumentForm::Json) {
             let name = visible_path(path);
             let message = format!("`{name}` does not end in `.json`, which a division is");
             return Err(Failure::usage("vplan::usage::output", message)
@@ -113,7 +118,7 @@ fn divide(
     }
     let told = times.describe_source(&plan);
     match (format, terminal.quiet) {
-        (Format::Json, quiet) => {
+        (OutputFormat::Json, quiet) => {
             if !quiet {
                 // For people who read the log of the pipeline.
                 terminal.note(&format!("note: {told}\n"));
@@ -163,12 +168,12 @@ pub(super) struct Written<'a> {
 }
 
 /// In which form a plan goes into this file.
-fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failure> {
+fn output_form(global: &Global, path: &Path, force: bool) -> Result<DocumentForm, Failure> {
     let refuse = |message: String, help: &str| {
         Err(Failure::usage("vplan::usage::output", message).help(help))
     };
     let name = visible_path(path);
-    let Some(form) = Form::of_name(path.as_os_str().as_bytes()) else {
+    let Some(form) = DocumentForm::of_name(path.as_os_str().as_bytes()) else {
         let help = match path == Path::new("-") {
             true => "`--format json` and `--format kdl` print it",
             false => {
@@ -178,9 +183,9 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
         return refuse(format!("`{name}` does not end in `.kdl` or `.json`"), help);
     };
     match global.format {
-        None | Some(Format::Text) => {}
-        Some(Format::Json) if form == Form::Json => {}
-        Some(Format::Kdl) if form == Form::Kdl => {}
+        None | Some(OutputFormat::Text) => {}
+        Some(OutputFormat::Json) if form == DocumentForm::Json => {}
+        Some(OutputFormat::Kdl) if form == DocumentForm::Kdl => {}
         Some(_) => {
             let message = format!("`--format` says something else than the ending of `{name}`");
             return refuse(message, "leave out `--format`");
@@ -190,7 +195,7 @@ fn output_form(global: &Global, path: &Path, force: bool) -> Result<Form, Failur
         let message = format!("`{name}` is there and no regular file");
         return refuse(message, "name another one");
     }
-    Output::plan(form).check(path, force, "vplan::usage::output")?;
+    OutputTarget::plan(form).check(path, force, "vplan::usage::output")?;
     Ok(form)
 }
 

@@ -8,7 +8,7 @@ use crate::request::{commands, read};
 use serde::Deserialize;
 use vplan_base::vocabulary::FailureCode;
 use vplan_engine::saved::read_plan_as;
-use vplan_plan::document::Form;
+use vplan_plan::document::DocumentForm;
 use vplan_recover::bare::{self, bare_plan};
 use vplan_recover::{self as recover, Recovery};
 
@@ -27,7 +27,7 @@ pub(super) struct RecoverDocument {
 /// # Errors
 /// Commands, plans or failures that cannot be read.
 pub fn run(global: &Global, args: &Recover, terminal: &Terminal) -> Result<u8, Failure> {
-    format(global, &[Format::Json])?;
+    format(global, &[OutputFormat::Json])?;
     let site = global.engine().locate()?;
     let (plan, failures) = match (&args.plan, &args.failure) {
         (Some(plan), Some(failure)) => from_files(plan, failure)?,
@@ -120,8 +120,8 @@ fn from_files(
         let message = format!("`{}`: {why}", visible_path(failure_path));
         Failure::usage("vplan::usage::recover", message)
     };
-    let form = Form::of_name(plan_path.as_os_str().as_bytes());
-    let plan = read_plan_as(plan_path, form.unwrap_or(Form::Json))?;
+    let form = DocumentForm::of_name(plan_path.as_os_str().as_bytes());
+    let plan = read_plan_as(plan_path, form.unwrap_or(DocumentForm::Json))?;
     let named: OneOrMany = serde_json::from_slice(&read(failure_path)?).map_err(|_| {
         wrong("is no failure").help(r#"{"step":"NAME","code":"…"}, or a list of them"#)
     })?;

@@ -38,7 +38,7 @@ pub struct ReportArgs {
 /// # Errors
 /// No such run.
 pub fn run(global: &Global, args: &ReportArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (site, history) = open(global, &args.records)?;
     let id = pick(&history, &args.run)?;
     if let Some(path) = &args.html {
@@ -60,7 +60,7 @@ fn html(
     (path, force): (&Path, bool),
     terminal: &Terminal,
 ) -> Result<u8, Failure> {
-    if global.format == Some(Format::Json) {
+    if global.format == Some(OutputFormat::Json) {
         let message = "`--html` writes a page, and `--format json` asks for a document";
         return Err(Failure::usage("vplan::usage::html", message).help("leave out one of them"));
     }

@@ -2,10 +2,10 @@
 //! reports.
 
 use super::answer::*;
-use crate::args::Run;
+use crate::args::RunArgs;
 use crate::command::gate;
-use crate::outputs::{EVENTS, Stream, WriteFault};
-use crate::progress::View;
+use crate::outputs::{EVENTS, OutputStream, WriteFault};
+use crate::progress::ProgressView;
 use crate::render;
 use crate::render::wrap::wrapped;
 use crate::terminal::JsonLines;
@@ -22,7 +22,7 @@ use vplan_plan::definition;
 ///
 /// # Errors
 /// The plan cannot be made or started. A failed check is not an error: the exit code reports it.
-pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
+pub fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> Result<u8, Failure> {
     let engine = global.engine();
     let apart = |failure| staged::in_view(&engine, args.records.as_deref(), failure);
     let code = run_here(global, args, terminal).map_err(apart);
@@ -30,15 +30,15 @@ pub fn run(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failu
     code
 }
 
-fn run_here(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+fn run_here(global: &Global, args: &RunArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let asked = args.verified()?;
     let streams = streams(args, Some(format))?;
-    let mut view = View::new(args.progress, terminal);
+    let mut view = ProgressView::new(args.progress, terminal);
     let fault = WriteFault::default();
     let caller = Caller {
         see: Some(&mut |progress| view.see(progress)),
-        tick: View::tick(args.progress, terminal),
+        tick: ProgressView::tick(args.progress, terminal),
         events: args.events.as_deref().map(|path| events(path, &fault)),
         played: None,
     };
@@ -53,8 +53,8 @@ fn run_here(global: &Global, args: &Run, terminal: &Terminal) -> Result<u8, Fail
 /// Prints the report of a run, in a form or not at all.
 pub(super) fn print(
     verified: &Verified,
-    args: &Run,
-    (format, streams): (Option<Format>, bool),
+    args: &RunArgs,
+    (format, streams): (Option<OutputFormat>, bool),
     seen: &BTreeMap<String, Status>,
     terminal: &Terminal,
 ) {
@@ -65,7 +65,7 @@ pub(super) fn print(
     }
     match format {
         None => {}
-        Some(Format::Json) => terminal.print_json(&verified.report),
+        Some(OutputFormat::Json) => terminal.print_json(&verified.report),
         Some(_) => {
             let none = BTreeMap::new();
             let look = render::report::ReportStyle {
@@ -97,7 +97,7 @@ pub(super) fn print(
 /// events could not be written.
 pub(super) fn write(
     verified: &Verified,
-    args: &Run,
+    args: &RunArgs,
     events: Option<(&Path, io::Error)>,
     terminal: &Terminal,
 ) -> u8 {
@@ -110,14 +110,14 @@ pub(super) fn write(
 ///
 /// # Errors
 /// Two documents for standard output.
-pub(super) fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failure> {
+pub(super) fn streams(args: &RunArgs, format: Option<OutputFormat>) -> Result<bool, Failure> {
     let streams = args.events.as_deref() == Some(Path::new("-"));
-    if streams && format == Some(Format::Json) {
+    if streams && format == Some(OutputFormat::Json) {
         let message = "standard output holds one JSON document or the events, not both";
         let failure = Failure::usage("vplan::usage::events", message);
         return Err(failure.help("write the events to a file"));
     }
-    let json = (format == Some(Format::Json)).then_some("--format json");
+    let json = (format == Some(OutputFormat::Json)).then_some("--format json");
     args.reports
         .check(if streams { Some("--events -") } else { json })?;
     if let Some(path) = &args.events {
@@ -130,13 +130,13 @@ pub(super) fn streams(args: &Run, format: Option<Format>) -> Result<bool, Failur
 fn events<'e>(path: &'e Path, fault: &'e WriteFault) -> OpenEvents<'e> {
     Box::new(move || {
         if path == Path::new("-") {
-            return Ok(Box::new(Stream::new(JsonLines, fault)) as Box<dyn Write>);
+            return Ok(Box::new(OutputStream::new(JsonLines, fault)) as Box<dyn Write>);
         }
         let file = files::create(&view::outside(path)).map_err(|e| {
             let message = format!("`{}` cannot be written: {e}", path.display());
             Failure::usage("vplan::usage::events", message)
         })?;
-        Ok(Box::new(Stream::new(file, fault)))
+        Ok(Box::new(OutputStream::new(file, fault)))
     })
 }
 

@@ -37,7 +37,7 @@ pub struct Runs {
 /// # Errors
 /// Records that cannot be read, a status that there is not.
 pub fn run(global: &Global, args: &Runs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let status = args.status.as_deref();
     let status = status.map(|s| parse_status(s, args.check.is_some()));
     let status = status.transpose()?;

@@ -30,7 +30,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// A name that no document has.
 pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     match &args.name {
         // What is printed is JSON in any form: a schema has only one.
         Some(name) => {
@@ -40,7 +40,7 @@ pub fn run(global: &Global, args: &Schema, terminal: &Terminal) -> Result<u8, Fa
                 out.write_all(b"\n")
             });
         }
-        None if format == Format::Json => {
+        None if format == OutputFormat::Json => {
             let entry = |&Kind {
                              about, by, name, ..
                          }: &Kind| SchemaEntry { about, by, name };

@@ -10,7 +10,7 @@ use vplan_run::run_summary::CheckStats;
 #[command(
     after_help = "Exit codes: 0 shown; 2 usage, also when no run has such a check; 5 the records cannot be read."
 )]
-pub struct Stats {
+pub struct StatsArgs {
     /// Only this check.
     #[arg(long, value_name = "NAME")]
     pub check: Option<String>,
@@ -36,8 +36,8 @@ pub(super) struct StatsDocument {
 ///
 /// # Errors
 /// Records that cannot be read, a check that no run has.
-pub fn run(global: &Global, args: &Stats, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &StatsArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (_, history) = open(global, &args.records)?;
     let mut ids = ids(&history)?;
     let last = args.last.and_then(|n| usize::try_from(n).ok());

@@ -29,7 +29,7 @@ use vplan_store::history::History;
         a record in `.vplan/` that it did not write here is `unknown`. A change that no check is asked for is verified: nothing \
         applies.\n\n\
         Exit codes: 0 shown; 2 usage; 5 the records cannot be read; 44 what is required does not hold.")]
-pub struct Status {
+pub struct StatusArgs {
     /// Require that all that is asked for now was verified, on the work tree as it is.
     #[arg(long, value_name = "WHAT")]
     pub require: Option<Required>,
@@ -113,8 +113,8 @@ pub enum Required {
 ///
 /// # Errors
 /// Records that cannot be read.
-pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn run(global: &Global, args: &StatusArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (site, history) = open(global, &args.records)?;
     let (latest, finished) = latest(&history)?;
     // Without a run that has ended, nothing is compared with the tree.
@@ -132,7 +132,7 @@ pub fn run(global: &Global, args: &Status, terminal: &Terminal) -> Result<u8, Fa
     let report = ended.and_then(|run| history.report(&run.run_id).ok()?);
     let verified = standing.answer == VerifiedAnswer::Verified;
     let exit = Exit::Incomplete.when(args.require.is_some() && !verified);
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_document(&StatusDocument {
             answer: standing.answer,
             caveats: &standing.caveats,

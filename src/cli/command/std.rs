@@ -49,10 +49,10 @@ fn entry(shipped: &Shipped, with_text: bool) -> ShippedContract {
 /// # Errors
 /// A name that is not among them (exit 2).
 pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let Some(name) = &args.name else {
         let all: Vec<ShippedContract> = SHIPPED.iter().map(|s| entry(s, false)).collect();
-        if format == Format::Json {
+        if format == OutputFormat::Json {
             terminal.print_document(&List { contracts: all });
         } else {
             let width = widest(all.iter().map(|e| &e.import));
@@ -78,7 +78,7 @@ pub fn run(global: &Global, args: &Std, terminal: &Terminal) -> Result<u8, Failu
         let message = format!("no contract `{}` is shipped with vplan", visible(asked));
         Failure::usage("vplan::usage::unknown_std", message).help(help)
     })?;
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         let contracts = vec![entry(shipped, true)];
         terminal.print_document(&List { contracts });
     } else {

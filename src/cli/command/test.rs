@@ -2,13 +2,13 @@
 
 use super::answer::*;
 use crate::render::diagnostic;
-use crate::render::test::{Results, json, junit, text};
+use crate::render::test::{TestResultRows, json, junit, text};
 use std::rc::Rc;
 use vplan_base::diagnostic::Severity;
 use vplan_base::source::Sources;
 use vplan_contract::Contract;
 use vplan_contract::expect::Expect;
-use vplan_plan::expectation::coverage::{Coverage, Item};
+use vplan_plan::expectation::coverage::{Item, TestCoverage};
 use vplan_plan::expectation::{Examiner, Verdict};
 use vplan_repo::cases::{CaseError, Cases, Shelf};
 
@@ -32,7 +32,7 @@ invalid; 40 a test failed, or coverage is below --min-coverage; 44 there is no t
 /// `vplan test`
 #[derive(Debug, Args)]
 #[command(after_long_help = ABOUT)]
-pub struct Test {
+pub struct TestArgs {
     /// Run the tests of these files only; the contract itself names its own.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -51,8 +51,11 @@ pub struct Test {
 ///
 /// # Errors
 /// No contract or an invalid one, invalid tests, none at all.
-pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json, Format::Junit])?;
+pub fn run(global: &Global, args: &TestArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(
+        global,
+        &[OutputFormat::Text, OutputFormat::Json, OutputFormat::Junit],
+    )?;
     let site = global.engine().locate()?;
     let (contract, mut loaded) = global.engine().valid_contract(&site)?;
     let cases = gather(&site, global, args, &contract, &mut loaded, terminal)?;
@@ -72,8 +75,8 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
     let evaluated = cases.iter().filter(|_| !args.list);
     let verdicts: Vec<Verdict> = evaluated.map(evaluate).collect();
     let expects: Vec<Expect> = cases.into_iter().map(|(expect, _)| expect).collect();
-    let coverage = Coverage::new(&contract, verdicts.iter().map(|v| &v.touched));
-    let results = Results {
+    let coverage = TestCoverage::new(&contract, verdicts.iter().map(|v| &v.touched));
+    let results = TestResultRows {
         contract: &contract,
         sources: &loaded.sources,
         expects: &expects,
@@ -82,8 +85,8 @@ pub fn run(global: &Global, args: &Test, terminal: &Terminal) -> Result<u8, Fail
         filtered: args.filter.is_some(),
     };
     match format {
-        Format::Json => terminal.print_document(&json::document(&results)),
-        Format::Junit => terminal.print(&junit::document(&results)),
+        OutputFormat::Json => terminal.print_document(&json::document(&results)),
+        OutputFormat::Junit => terminal.print(&junit::document(&results)),
         _ => {
             let (quiet, color) = (terminal.quiet, terminal.color);
             terminal.say(&text::page(&results, quiet, color, terminal.width));
@@ -123,7 +126,7 @@ fn filtered(mut expects: Vec<TestOf>, filter: Option<&str>) -> Result<Vec<TestOf
 fn gather(
     site: &vplan_repo::load::Site,
     global: &Global,
-    args: &Test,
+    args: &TestArgs,
     contract: &Contract,
     loaded: &mut vplan_repo::load::Loaded,
     terminal: &Terminal,
@@ -165,7 +168,7 @@ fn gather(
 }
 
 /// Reads the tests of these files, or all.
-fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, Failure> {
+fn read(shelf: &Shelf<'_>, args: &TestArgs, sources: &mut Sources) -> Result<Cases, Failure> {
     if args.files.is_empty() {
         let mut cases = shelf.read_next_to(sources);
         let own = shelf.contract.expects.iter().cloned();
@@ -188,7 +191,7 @@ fn read(shelf: &Shelf<'_>, args: &Test, sources: &mut Sources) -> Result<Cases, 
 }
 
 /// `--min-coverage`
-fn enough(args: &Test, results: &Results<'_>) -> Result<u8, Failure> {
+fn enough(args: &TestArgs, results: &TestResultRows<'_>) -> Result<u8, Failure> {
     const NAMED: usize = 5;
     let total = results.coverage.total();
     let least = usize::from(args.min_coverage.unwrap_or(0));

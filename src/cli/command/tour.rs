@@ -4,7 +4,7 @@
 use super::answer::*;
 use super::help::TOUR;
 use vplan_base::inert::inert;
-use vplan_runner::session::{Progress, SessionEnd, SessionError, Typed, run as run_session};
+use vplan_runner::session::{SessionEnd, SessionError, SessionProgress, Typed, run as run_session};
 
 /// A piece of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub fn run(terminal: &Terminal) -> Result<u8, Failure> {
     let commands: Vec<Typed> = parts.iter().filter_map(typed).collect();
     let mut rest = parts.iter();
     let ended = run_session(&commands, &mut |progress| match progress {
-        Progress::Begins(_) => print_up_to_command(&mut rest, terminal),
-        Progress::Ended(text, exit) => {
+        SessionProgress::Begins(_) => print_up_to_command(&mut rest, terminal),
+        SessionProgress::Ended(text, exit) => {
             let exit = framed("[exit ", exit.filter(|code| *code != 0), "]\n");
             terminal.say(&(lines(&inert(text)) + &exit));
         }

@@ -37,7 +37,7 @@ pub(super) struct VerifyDocument<'a> {
 /// # Errors
 /// A report that cannot be read.
 pub fn run(global: &Global, args: &Verify, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (site, folder, file) = place(global, args)?;
     let found = global.engine().examine(&site, &folder, &file)?;
     let holds = found.aspects.iter().all(|a| a.holds != AspectState::No);

@@ -216,7 +216,7 @@ mod tests {
     use vplan_check::outcome::{Cause, Outcome, Status};
     use vplan_plan::{Origin, step::empty};
     use vplan_run::report::Circumstances;
-    use vplan_run::state::Ending;
+    use vplan_run::state::StateEnding;
 
     #[test]
     fn places() {
@@ -295,8 +295,12 @@ mod tests {
             attempt: 1,
             ..Circumstances::default()
         };
-        let report =
-            vplan_run::report::report(&plan, records.collect(), &Ending::default(), circumstances);
+        let report = vplan_run::report::report(
+            &plan,
+            records.collect(),
+            &StateEnding::default(),
+            circumstances,
+        );
         let found: Vec<(String, Level, Option<u64>)> = issues(&report, &plan, None)
             .into_iter()
             .map(|i| (i.step, i.level, i.spot.and_then(|s| s.line)))

@@ -24,9 +24,9 @@ use vplan_plan::audit::matrix::Matrix;
 use vplan_plan::explain::sentence;
 use vplan_plan::explain::text::{command_line, omission, settings};
 use vplan_plan::{Coverage, Plan, Step, caveat};
-use vplan_run::run_summary::{self, Summary};
 use vplan_run::record::StepRecord;
 use vplan_run::report::Report;
+use vplan_run::run_summary::{self, Summary};
 use vplan_run::stop::verifies;
 
 /// Limit of a step's log on the page, in bytes: its beginning and its end.
@@ -45,7 +45,7 @@ pub(crate) const RUNS_SHOWN: usize = 50;
 
 /// The contents of a page other than report and plan.
 #[derive(Debug, Default)]
-pub struct Record {
+pub struct HtmlRecord {
     /// The name of the project: that of the repository's folder. Foreign text.
     pub project: String,
     /// What observed steps read.
@@ -55,15 +55,15 @@ pub struct Record {
     /// The time of the run's start, by the wall clock (RFC 3339).
     pub started_at: Option<String>,
     /// The tries, in the order in which they began.
-    pub tries: Vec<Try>,
+    pub tries: Vec<HtmlTry>,
     /// The output of steps, by step id: raw bytes, bounded by the caller to about `LOG_SHOWN`,
     /// and the number of bytes omitted in the middle.
-    pub logs: BTreeMap<String, Log>,
+    pub logs: BTreeMap<String, HtmlLog>,
 }
 
 /// A try, as the journal has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Try {
+pub struct HtmlTry {
     /// The id of the step.
     pub id: String,
     /// From 1.
@@ -78,7 +78,7 @@ pub struct Try {
 
 /// Beginning and end of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Log {
+pub struct HtmlLog {
     /// The first bytes, or all.
     pub head: Vec<u8>,
     /// The number of omitted bytes.
@@ -88,7 +88,7 @@ pub struct Log {
 }
 
 /// Renders the whole page.
-pub fn page(report: &Report, plan: &Plan, record: &Record) -> String {
+pub fn page(report: &Report, plan: &Plan, record: &HtmlRecord) -> String {
     let verdict = report.verdict.name().replace('_', " ");
     let title = match record.project.as_str() {
         "" => verdict.clone(),
@@ -145,7 +145,7 @@ fn kind(status: Status, is_warning: bool) -> &'static str {
     }
 }
 
-fn head(report: &Report, plan: &Plan, record: &Record, verdict: &str) -> Markup {
+fn head(report: &Report, plan: &Plan, record: &HtmlRecord, verdict: &str) -> Markup {
     let tone = if report.exit_code == 0 { "good" } else { "bad" };
     let passed = report.steps.iter().filter(|s| s.status.is_pass()).count();
     let coverage = match report.coverage {
@@ -213,10 +213,10 @@ fn notes(report: &Report) -> Markup {
 
 /// A row for each step, a bar for each try. Places are in thousandths of the whole: whole numbers
 /// look the same everywhere.
-fn timeline(report: &Report, plan: &Plan, record: &Record) -> Markup {
+fn timeline(report: &Report, plan: &Plan, record: &HtmlRecord) -> Markup {
     let ends = record.tries.iter().map(|t| t.to.unwrap_or(t.from));
     let whole = ends.fold(report.duration_ms.max(1), u64::max);
-    let mut tries: BTreeMap<&str, Vec<&Try>> = BTreeMap::new();
+    let mut tries: BTreeMap<&str, Vec<&HtmlTry>> = BTreeMap::new();
     for one in &record.tries {
         tries.entry(&one.id).or_default().push(one);
     }
@@ -252,7 +252,7 @@ fn timeline(report: &Report, plan: &Plan, record: &Record) -> Markup {
 }
 
 /// A try. Its place is in hundredths of a percent of the whole.
-fn bar(one: &Try, whole: u64) -> Markup {
+fn bar(one: &HtmlTry, whole: u64) -> Markup {
     let place = |at: u64| u128::from(at) * 10_000 / u128::from(whole);
     let (from, to) = (place(one.from), place(one.to.unwrap_or(whole)));
     let took = one.to.map(|to| duration(to.saturating_sub(one.from)));
@@ -291,7 +291,7 @@ fn rewrites(report: &Report) -> Markup {
     }
 }
 
-fn steps(report: &Report, plan: &Plan, record: &Record) -> Markup {
+fn steps(report: &Report, plan: &Plan, record: &HtmlRecord) -> Markup {
     let planned: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let mut left = LOGS_SHOWN;
     // Failures get space for their logs first.
@@ -385,10 +385,15 @@ fn facts(record: &StepRecord) -> Markup {
     }));
     let mut facts: Vec<String> = facts.iter().map(|fact| text(fact).0).collect();
     // Only vplan's own words may wrap after underscores.
-    facts.extend(record.failure_code.as_ref().map(|code| match code.to_known() {
-        Some(_) => text(code).0.replace('_', "_<wbr>"),
-        None => text(code).0,
-    }));
+    facts.extend(
+        record
+            .failure_code
+            .as_ref()
+            .map(|code| match code.to_known() {
+                Some(_) => text(code).0.replace('_', "_<wbr>"),
+                None => text(code).0,
+            }),
+    );
     html! { @if !facts.is_empty() { p.faint { (PreEscaped(facts.join(" · "))) } } }
 }
 
@@ -469,7 +474,7 @@ fn left_out(report: &Report) -> Markup {
     }
 }
 
-fn log_text(log: &Log) -> String {
+fn log_text(log: &HtmlLog) -> String {
     let mut shown = lines(&inert(&log.head)).0;
     if log.omitted > 0 {
         let _ = write!(shown, "\n<b>… {} bytes left out …</b>\n", log.omitted);

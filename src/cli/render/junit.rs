@@ -28,7 +28,7 @@ pub struct JunitDocument {
 /// A list of cases.
 #[derive(Debug, Default)]
 pub struct Suite {
-    pub cases: Vec<Case>,
+    pub cases: Vec<JunitCase>,
     pub name: String,
     /// Facts about all of it: name and value.
     pub properties: Vec<(&'static str, String)>,
@@ -38,10 +38,10 @@ pub struct Suite {
 
 /// One result.
 #[derive(Debug, Default)]
-pub struct Case {
+pub struct JunitCase {
     /// The class name that groups cases.
     pub class: String,
-    pub end: End,
+    pub end: JunitEnd,
     /// The file of its definition.
     pub file: Option<String>,
     /// From 1.
@@ -57,7 +57,7 @@ pub struct Case {
 
 /// The end of a case.
 #[derive(Debug, Default)]
-pub enum End {
+pub enum JunitEnd {
     /// As it should.
     #[default]
     Passed,
@@ -110,7 +110,7 @@ pub fn write(document: &JunitDocument) -> String {
     without_commands(&out)
 }
 
-fn case(case: &Case, out: &mut String) {
+fn case(case: &JunitCase, out: &mut String) {
     let (class, name) = (escape(&case.class), escape(&case.name));
     let file = framed(" file=\"", case.file.as_deref().map(escape), "\"");
     let (line, time) = (framed(" line=\"", case.line, "\""), seconds(case.time_ms));
@@ -128,11 +128,11 @@ fn case(case: &Case, out: &mut String) {
         );
     };
     match &case.end {
-        End::Passed => {}
-        End::Failed(what) => fault("failure", what),
-        End::Errored(what) => fault("error", what),
-        End::Skipped(None) => inside.push_str("      <skipped/>\n"),
-        End::Skipped(Some(why)) => {
+        JunitEnd::Passed => {}
+        JunitEnd::Failed(what) => fault("failure", what),
+        JunitEnd::Errored(what) => fault("error", what),
+        JunitEnd::Skipped(None) => inside.push_str("      <skipped/>\n"),
+        JunitEnd::Skipped(Some(why)) => {
             let _ = writeln!(inside, "      <skipped message=\"{}\"/>", escape(why));
         }
     }
@@ -148,15 +148,15 @@ fn case(case: &Case, out: &mut String) {
     }
 }
 
-fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
+fn counts<'c>(cases: impl Iterator<Item = &'c JunitCase>) -> String {
     let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, 0, 0);
     for case in cases {
         tests += 1;
         match case.end {
-            End::Passed => {}
-            End::Skipped(_) => skipped += 1,
-            End::Failed(_) => failures += 1,
-            End::Errored(_) => errors += 1,
+            JunitEnd::Passed => {}
+            JunitEnd::Skipped(_) => skipped += 1,
+            JunitEnd::Failed(_) => failures += 1,
+            JunitEnd::Errored(_) => errors += 1,
         }
     }
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
@@ -203,10 +203,10 @@ fn escape(text: &str) -> String {
 /// run that did not pass has a case that failed or errored.
 pub fn run(report: &Report, plan: &Plan) -> String {
     let pairs = || plan.steps.iter().zip(&report.steps);
-    let mut cases: Vec<Case> = pairs()
+    let mut cases: Vec<JunitCase> = pairs()
         .map(|(step, record)| of_step(step, record))
         .collect();
-    let is_wrong = |c: &Case| matches!(c.end, End::Failed(_) | End::Errored(_));
+    let is_wrong = |c: &JunitCase| matches!(c.end, JunitEnd::Failed(_) | JunitEnd::Errored(_));
     if report.exit_code != 0 && !cases.iter().any(is_wrong) {
         let body = framed("", report.feedback.as_ref().map(super::feedback::text), "");
         let verdict = || report.verdict.name().replace('_', " ");
@@ -216,11 +216,11 @@ pub fn run(report: &Report, plan: &Plan) -> String {
             kind: report.verdict.name().to_owned(),
             message,
         };
-        cases.push(Case {
+        cases.push(JunitCase {
             class: "vplan".to_owned(),
-            end: End::Errored(fault),
+            end: JunitEnd::Errored(fault),
             name: "verdict".to_owned(),
-            ..Case::default()
+            ..JunitCase::default()
         });
     }
     let mut properties = vec![
@@ -243,7 +243,7 @@ pub fn run(report: &Report, plan: &Plan) -> String {
     })
 }
 
-fn of_step(step: &Step, record: &StepRecord) -> Case {
+fn of_step(step: &Step, record: &StepRecord) -> JunitCase {
     let status = || record.status.name().replace('_', " ");
     let detail = record.detail.clone().unwrap_or_else(status);
     let kind = record.reason.map_or(record.status.name(), |r| r.name());
@@ -258,17 +258,19 @@ fn of_step(step: &Step, record: &StepRecord) -> Case {
     };
     let end = match record.status {
         _ if record.status.is_failure() && step.severity == Severity::Warning => {
-            End::Skipped(Some(format!("failed as a warning: {detail}")))
+            JunitEnd::Skipped(Some(format!("failed as a warning: {detail}")))
         }
-        Status::Failed | Status::TimedOut => End::Failed(fault()),
-        Status::Errored => End::Errored(fault()),
-        Status::Skipped => End::Skipped(Some(detail)),
-        Status::NotRun => End::Skipped(Some(format!("not run: {detail}"))),
-        Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => End::Passed,
+        Status::Failed | Status::TimedOut => JunitEnd::Failed(fault()),
+        Status::Errored => JunitEnd::Errored(fault()),
+        Status::Skipped => JunitEnd::Skipped(Some(detail)),
+        Status::NotRun => JunitEnd::Skipped(Some(format!("not run: {detail}"))),
+        Status::Passed | Status::PassedWithWarnings | Status::Flaky | Status::Cached => {
+            JunitEnd::Passed
+        }
     };
     let source = step.source.as_ref();
     let file = source.and_then(|s| plain_file(&s.file));
-    Case {
+    JunitCase {
         class: source.map_or_else(|| "vplan".to_owned(), |s| s.file.clone()),
         end,
         line: (file.as_ref().and(source)).and_then(|s| u64::try_from(s.line).ok()),
@@ -306,23 +308,23 @@ fn of_tests(step: &Step, record: &StepRecord) -> Option<Suite> {
         let first = lines.find(|line| !line.is_empty()).unwrap_or("failed");
         let message = visible(first);
         let end = if is_known {
-            End::Skipped(Some(format!("known to fail: {message}")))
+            JunitEnd::Skipped(Some(format!("known to fail: {message}")))
         } else if step.severity == Severity::Warning {
-            End::Skipped(Some(format!("failed as a warning: {message}")))
+            JunitEnd::Skipped(Some(format!("failed as a warning: {message}")))
         } else {
-            End::Failed(JunitFailure {
+            JunitEnd::Failed(JunitFailure {
                 body: bounded(body),
                 kind: "failed".to_owned(),
                 message,
             })
         };
-        Case {
+        JunitCase {
             class: record.id.clone(),
             end,
             file: test.file.clone(),
             line: test.line,
             name: test.name.clone(),
-            ..Case::default()
+            ..JunitCase::default()
         }
     };
     let counts = record.tests.map(|t| {

@@ -44,7 +44,12 @@ pub struct ReportStyle<'a> {
 
 /// Renders the end of a run for people. `records` is the directory of the run's record, if it has
 /// one.
-pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: ReportStyle<'_>) -> String {
+pub fn report(
+    report: &Report,
+    plan: &Plan,
+    records: Option<&str>,
+    look: ReportStyle<'_>,
+) -> String {
     let (color, columns) = (look.color, look.columns);
     let mut out = String::new();
     if look.quiet && report.exit_code == 0 {
@@ -53,7 +58,7 @@ pub fn report(report: &Report, plan: &Plan, records: Option<&str>, look: ReportS
     for rewrite in &report.rewrites {
         out.push_str(&self::rewrite(rewrite, color));
     }
-    let rows = Rows::new(plan, columns, color);
+    let rows = ReportRows::new(plan, columns, color);
     let is_plain = |s: &StepRecord| s.status == Status::Passed && report.steps.len() > MANY;
     let is_new = |s: &&StepRecord| look.statuses.get(&s.id) != Some(&s.status) && !is_plain(s);
     for step in report.steps.iter().filter(is_new) {
@@ -133,7 +138,7 @@ pub fn rewrite(rewrite: &Rewrite, color: bool) -> String {
 
 /// Steps on a line each, below each other.
 #[derive(Debug)]
-pub struct Rows {
+pub struct ReportRows {
     color: bool,
     /// Of the longest id.
     width: usize,
@@ -143,7 +148,7 @@ pub struct Rows {
     warnings: BTreeSet<String>,
 }
 
-impl Rows {
+impl ReportRows {
     /// For the steps of a plan.
     pub fn new(plan: &Plan, columns: Option<usize>, color: bool) -> Self {
         let width = widest(plan.steps.iter().map(|s| visible(&s.id)))
@@ -221,7 +226,7 @@ fn is_interrupted(step: &StepRecord) -> bool {
         && step.detail.as_deref() == Some(INTERRUPTED)
 }
 
-fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &Rows) -> String {
+fn failure(step: &StepRecord, report: &Report, records: Option<&str>, rows: &ReportRows) -> String {
     let color = rows.color;
     let title = format!("{}: {}", visible(&step.id), visible(&step.command));
     let (mark, title) = (rows.mark(step), paint(color, Tone::Strong, &title));
@@ -386,7 +391,7 @@ fn block(name: &str, excerpt: &Excerpt, color: bool) -> String {
 }
 
 /// Counts the steps by their ends, those that there are.
-fn numbers(report: &Report, rows: &Rows) -> Vec<String> {
+fn numbers(report: &Report, rows: &ReportRows) -> Vec<String> {
     let number =
         |wanted: &dyn Fn(&StepRecord) -> bool| report.steps.iter().filter(|s| wanted(s)).count();
     let of = |status: Status| number(&|s| s.status == status);
@@ -411,7 +416,7 @@ fn numbers(report: &Report, rows: &Rows) -> Vec<String> {
     .collect()
 }
 
-fn verdict(report: &Report, plan: &Plan, rows: &Rows) -> String {
+fn verdict(report: &Report, plan: &Plan, rows: &ReportRows) -> String {
     let color = rows.color;
     let tone = match report.verdict {
         Verdict::Passed if report.exit_code == 0 => Tone::Good,

@@ -7,12 +7,12 @@ pub mod text;
 use vplan_base::source::{Source, Sources};
 use vplan_contract::Contract;
 use vplan_contract::expect::{AssertionKind, Expect};
-use vplan_plan::expectation::coverage::Coverage;
+use vplan_plan::expectation::coverage::TestCoverage;
 use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
 
 /// All that there is to tell.
 #[derive(Debug)]
-pub struct Results<'r> {
+pub struct TestResultRows<'r> {
     /// The contract under test.
     pub contract: &'r Contract,
     /// The files that contain the tests.
@@ -22,7 +22,7 @@ pub struct Results<'r> {
     /// The result of each; `None` when they were only listed.
     pub verdicts: Option<&'r Vec<Verdict>>,
     /// The coverage of the tests.
-    pub coverage: &'r Coverage,
+    pub coverage: &'r TestCoverage,
     /// Whether only some of the tests ran, which says nothing about coverage.
     pub filtered: bool,
 }
@@ -35,7 +35,7 @@ fn plan_of(verdict: &Verdict) -> String {
     }
 }
 
-impl Results<'_> {
+impl TestResultRows<'_> {
     /// Returns all tests, with the results of those that ran.
     fn all(&self) -> impl Iterator<Item = (&Expect, Option<&Verdict>)> {
         let ran = self.verdicts.into_iter().flatten().map(Some);

@@ -1,6 +1,6 @@
 //! Validates a contract's tests: every name exists, and no two assertions exclude each other.
 
-use super::{Assertion, AssertionKind, Expect};
+use super::{AssertionKind, Expect, ExpectAssertion};
 use crate::checker::Checker;
 use crate::draft::{self, At, ExpectLine};
 use crate::error::{
@@ -162,7 +162,7 @@ impl KnownNames<'_> {
                 }
                 ExpectLine::Assertion(kind, names) => {
                     let names = self.names(names, closed, &mut wrong);
-                    expect.assertions.push(Assertion {
+                    expect.assertions.push(ExpectAssertion {
                         kind: *kind,
                         names,
                         place: entry.place,
@@ -243,7 +243,7 @@ fn changed_file(text: &At<String>, sink: &mut Diagnostics) -> Option<ChangedFile
 
 /// Reports what cannot hold together: a name that runs and does not, or that occurs twice where
 /// each may occur once.
-fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
+fn conflicts(assertions: &[ExpectAssertion], sink: &mut Diagnostics) {
     let of = |kind| assertions.iter().find(|a| a.kind == kind);
     let mut report = |name: &At<String>, other: Place, message: &str, text: &str, label: &str| {
         let message = format!("`{}` {message}", visible(&name.value));
@@ -265,7 +265,7 @@ fn conflicts(assertions: &[Assertion], sink: &mut Diagnostics) {
             }
         }
     }
-    let find = |list: &'_ Assertion, name: &str| {
+    let find = |list: &'_ ExpectAssertion, name: &str| {
         list.names.iter().find(|n| n.value == name).map(|n| n.place)
     };
     for skipped in of(AssertionKind::Skips).into_iter().flat_map(|s| &s.names) {

@@ -34,7 +34,7 @@ use vplan_base::word::visible;
 
 /// The limits of imports. No contract and no operator raises these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct ImportCaps {
     /// Imports inside imports.
     pub depth: usize,
     /// Imported files, each counted once.
@@ -48,7 +48,7 @@ pub struct Caps {
     pub checks: usize,
 }
 
-impl Default for Caps {
+impl Default for ImportCaps {
     fn default() -> Self {
         let checks = super::caps::Caps::default().checks;
         Self {
@@ -65,7 +65,7 @@ impl Default for Caps {
 /// sources. `None` when the result would be too large, which is reported to the sink.
 pub fn expand(
     mut files: Dense<FileIndex, File>,
-    caps: &Caps,
+    caps: &ImportCaps,
     sources: &Sources,
     sink: &mut Diagnostics,
 ) -> Option<Draft> {
@@ -145,7 +145,11 @@ pub fn expand(
         source: file.source,
         name: file.name.clone(),
         path: file.path.clone(),
-        digest: file.draft.digest.clone().unwrap_or_else(|| Digest::hash(b"")),
+        digest: file
+            .draft
+            .digest
+            .clone()
+            .unwrap_or_else(|| Digest::hash(b"")),
     });
     // A file that differs by directory was read once.
     let mut imported: Vec<Imported> = imported.collect();
@@ -202,7 +206,7 @@ struct Piece {
 /// Walks all files in import order, and records the order of their parts.
 struct Walk<'w, 's> {
     files: &'w Dense<FileIndex, File>,
-    caps: &'w Caps,
+    caps: &'w ImportCaps,
     sink: &'s mut Diagnostics,
     uses: Dense<InclusionIndex, Use>,
     pieces: Vec<Piece>,

@@ -11,7 +11,7 @@ use vplan_base::word::{is_unsafe_to_show, visible};
 
 /// The source of a contract, resolved: two imports with one source name the same file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum ImportSource {
     /// A file of this repository.
     Local(RepoPath),
     /// `std:NAME@VERSION`
@@ -26,8 +26,8 @@ pub enum Source {
 
 /// What an import names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Named {
-    Source(Source),
+pub enum ImportedName {
+    Source(ImportSource),
     /// `git+URL?ref=NAME#path`: a file of the commit that the lock has for a branch or tag.
     Moving {
         /// The branch or tag.
@@ -37,12 +37,12 @@ pub enum Named {
     },
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ImportSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Local(path) => path.fmt(f),
-            Source::Std { name, version } => write!(f, "std:{name}@{version}"),
-            Source::Git(origin) => origin.fmt(f),
+            ImportSource::Local(path) => path.fmt(f),
+            ImportSource::Std { name, version } => write!(f, "std:{name}@{version}"),
+            ImportSource::Git(origin) => origin.fmt(f),
         }
     }
 }
@@ -93,18 +93,18 @@ const GIT_USAGE: &str = "it is written `git+https://HOST/REPOSITORY?rev=OBJECTID
 const STD_USAGE: &str =
     "it is written `std:NAME@VERSION`, as in `std:rust@1`; `vplan std` lists them";
 
-impl Source {
+impl ImportSource {
     /// Parses the text after `import` in a file from `importer`.
     ///
     /// # Errors
     /// Texts that name nothing that can be imported.
-    pub fn parse(text: &str, importer: &Source) -> Result<Named, ImportFault> {
+    pub fn parse(text: &str, importer: &ImportSource) -> Result<ImportedName, ImportFault> {
         if text.is_empty() {
             return Err(unreadable("an import of nothing", "the path is empty")
                 .help("name a file, relative to this one"));
         }
         if let Some(rest) = text.strip_prefix("std:") {
-            return std(text, rest).map(Named::Source);
+            return std(text, rest).map(ImportedName::Source);
         }
         if let Some(rest) = text.strip_prefix("git+") {
             return git(text, rest);
@@ -113,13 +113,13 @@ impl Source {
             return Err(foreign(text, scheme));
         }
         let join = |file: &RepoPath, root: &str| relative(file, text, root);
-        Ok(Named::Source(match importer {
-            Source::Local(file) => Source::Local(join(file, "the repository")?),
-            Source::Git(origin) => Source::Git(GitOrigin {
+        Ok(ImportedName::Source(match importer {
+            ImportSource::Local(file) => ImportSource::Local(join(file, "the repository")?),
+            ImportSource::Git(origin) => ImportSource::Git(GitOrigin {
                 path: join(&origin.path, "its repository")?,
                 ..origin.clone()
             }),
-            Source::Std { .. } => {
+            ImportSource::Std { .. } => {
                 let message = format!(
                     "`{}` is relative, and a shipped contract has no directory",
                     visible(text)
@@ -180,7 +180,7 @@ fn levels(directory: &RepoPath) -> String {
     }
 }
 
-fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
+fn std(text: &str, rest: &str) -> Result<ImportSource, ImportFault> {
     let shown = visible(text);
     let is_name = |n: &str| {
         n.starts_with(|c: char| c.is_ascii_lowercase())
@@ -209,7 +209,7 @@ fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
             "no name",
         )
         .help(STD_USAGE)),
-        Some(version) => Ok(Source::Std {
+        Some(version) => Ok(ImportSource::Std {
             name: name.to_owned(),
             version,
         }),
@@ -222,7 +222,7 @@ fn std(text: &str, rest: &str) -> Result<Source, ImportFault> {
 }
 
 /// `git+URL?rev=OBJECTID#path`, `git+URL?ref=NAME#path`
-fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
+fn git(text: &str, rest: &str) -> Result<ImportedName, ImportFault> {
     let shown = visible(text);
     let wrong = |message: String, label: &str| unreadable(message, label).help(GIT_USAGE);
     if text.contains(|c: char| c.is_whitespace() || is_unsafe_to_show(c)) {
@@ -250,7 +250,7 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
         }
         let path = file_below(text, path)?;
         let (url, name) = (url.to_owned(), name.to_owned());
-        return Ok(Named::Moving {
+        return Ok(ImportedName::Moving {
             at: GitRef { url, name },
             path,
         });
@@ -295,7 +295,7 @@ fn git(text: &str, rest: &str) -> Result<Named, ImportFault> {
         )
         .help(help));
     }
-    Ok(Named::Source(Source::Git(GitOrigin {
+    Ok(ImportedName::Source(ImportSource::Git(GitOrigin {
         url: url.to_owned(),
         revision: revision.to_owned(),
         path: file_below(text, path)?,
@@ -353,13 +353,13 @@ mod tests {
 
     const REV: &str = "0123456789abcdef0123456789abcdef01234567";
 
-    fn local(path: &str) -> Source {
-        Source::Local(RepoPath::parse(path.as_bytes()).unwrap())
+    fn local(path: &str) -> ImportSource {
+        ImportSource::Local(RepoPath::parse(path.as_bytes()).unwrap())
     }
 
-    fn git_file(path: &str) -> Source {
+    fn git_file(path: &str) -> ImportSource {
         let path = RepoPath::parse(path.as_bytes()).unwrap();
-        Source::Git(GitOrigin {
+        ImportSource::Git(GitOrigin {
             url: "https://h/r".to_owned(),
             revision: REV.to_owned(),
             path,
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn what_is_named() {
-        let std = || Source::Std {
+        let std = || ImportSource::Std {
             name: "rust".to_owned(),
             version: 1,
         };
@@ -411,9 +411,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Source::parse(text, &importer).map(|named| match named {
-                    Named::Source(source) => source.to_string(),
-                    Named::Moving { at, path } => format!("{at}#{path}"),
+                ImportSource::parse(text, &importer).map(|named| match named {
+                    ImportedName::Source(source) => source.to_string(),
+                    ImportedName::Moving { at, path } => format!("{at}#{path}"),
                 }),
                 Ok(want.to_owned()),
                 "{text}"
@@ -426,7 +426,8 @@ mod tests {
             "https://h:8080/~u/r",
         ] {
             let text = format!("git+{url}?rev={REV}#./a//b.vplan");
-            let Ok(Named::Source(Source::Git(origin))) = Source::parse(&text, &local("v.vplan"))
+            let Ok(ImportedName::Source(ImportSource::Git(origin))) =
+                ImportSource::parse(&text, &local("v.vplan"))
             else {
                 panic!("{text}")
             };
@@ -517,16 +518,16 @@ mod tests {
             (origin(&format!("?rev={REV}#/x")), "not below its root"),
             (origin(&format!("?rev={REV}#.")), "not below its root"),
         ] {
-            let fault = Source::parse(&text, &local("contracts/verify.vplan")).unwrap_err();
+            let fault = ImportSource::parse(&text, &local("contracts/verify.vplan")).unwrap_err();
             assert_eq!(fault.label, label, "{text}");
             assert!(!fault.message.contains("secret"));
         }
-        let std = Source::Std {
+        let std = ImportSource::Std {
             name: "rust".to_owned(),
             version: 1,
         };
         assert_eq!(
-            Source::parse("a.vplan", &std).unwrap_err().label,
+            ImportSource::parse("a.vplan", &std).unwrap_err().label,
             "relative to no file"
         );
     }

@@ -4,7 +4,7 @@ use crate::continuation::site_identity;
 use crate::{Digest, Engine, Exit, Failure, Oid, Site, Verdict};
 use vplan_base::word::framed;
 use vplan_ledger::began::Began;
-use vplan_ledger::round::{SubjectRequest, Change, Recorded, Round, RoundResult, record};
+use vplan_ledger::round::{Recorded, Round, RoundChange, RoundResult, SubjectRequest, record};
 use vplan_ledger::{Contents, Ledger, Terms};
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 use vplan_store::records::wall_clock;
@@ -121,9 +121,9 @@ impl Failed {
         let contents = self.contents(engine, site);
         // Work elsewhere has changed, whatever the files here are.
         let changed = match self.verdict {
-            Verdict::Failed => Change::Files(1),
-            _ if contents.is_none() => Change::Files(1),
-            _ => Change::Auto,
+            Verdict::Failed => RoundChange::Files(1),
+            _ if contents.is_none() => RoundChange::Files(1),
+            _ => RoundChange::Auto,
         };
         let contents = contents.unwrap_or_else(|| Contents {
             digest: Digest::hash(&[]),

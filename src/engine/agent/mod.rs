@@ -1,8 +1,8 @@
 //! Decides whether a coding agent may stop: by a round of its session, in which every end but a
 //! pass is a failed round.
 
-mod other_work_trees;
 mod failed;
+mod other_work_trees;
 mod record;
 pub mod settings;
 mod start;
@@ -11,4 +11,4 @@ mod stop;
 pub use failed::Failed;
 pub use record::{Record, StartState, Stopping};
 pub use start::start;
-pub use stop::{RetryState, Stop, Stopped};
+pub use stop::{RetryState, StopAnswer, Stopped};

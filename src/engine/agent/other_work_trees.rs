@@ -8,7 +8,7 @@ use super::record::StartState;
 use crate::{Digest, Git, GitError, Oid, RepoPath, first_of, visible};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use vplan_git::between::{At, read};
+use vplan_git::between::{DiffSide, read};
 use vplan_git::reflog::{Movement, WorkTree};
 use vplan_git::refs::Refs;
 
@@ -48,7 +48,7 @@ impl Absent {
 }
 
 /// Identifies a content at a path.
-fn content(path: &RepoPath, at: At) -> String {
+fn content(path: &RepoPath, at: DiffSide) -> String {
     let at = at.map(|(mode, id)| format!("{mode:o} {id}"));
     let digest = Digest::of_value(&(path.to_string(), at)).hex();
     digest.get(..16).unwrap_or_default().to_owned()

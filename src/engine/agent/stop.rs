@@ -1,8 +1,8 @@
 //! A stop of an agent: a round of its session, and the decision. A round that cannot be made counts
 //! as failed.
 
-use super::other_work_trees::{Elsewhere, contents, is_left_behind, settle};
 use super::failed::{Failed, begin};
+use super::other_work_trees::{Elsewhere, contents, is_left_behind, settle};
 use super::record::{Now, Record, Stopping, read, records_anywhere, write};
 use super::settings::changed;
 use super::start::{has_contract, is_done};
@@ -19,13 +19,13 @@ use vplan_ledger::round::Because;
 use vplan_os::clock::Clock;
 use vplan_os::own_program::ProgramOutput;
 use vplan_plan::definition;
-use vplan_repo::changes::base::{Unknown, default_base};
+use vplan_repo::changes::base::{UnknownBase, default_base};
 use vplan_repo::changes::commit_cache::CommitCache;
 use vplan_repo::ledger_file::{LedgerFile, PATIENCE};
 use vplan_run::report::{DEFAULT_RETRIES, Decision};
 
 /// The session and the repository of a stop.
-pub struct Stop<'a> {
+pub struct StopAnswer<'a> {
     engine: &'a Engine<'a>,
     site: Site,
     who: Stopping<'a>,
@@ -81,7 +81,7 @@ type Ending = Result<Box<Report>, Failed>;
 /// Runs vplan for the session, for so long.
 type Run<'r> = dyn Fn(Duration) -> io::Result<ProgramOutput> + 'r;
 
-impl<'a> Stop<'a> {
+impl<'a> StopAnswer<'a> {
     /// Examines a session that is about to stop; `None` if it has nothing to verify. `unreachable`:
     /// why the directory of the repository cannot be entered.
     ///
@@ -203,7 +203,7 @@ impl<'a> Stop<'a> {
         };
         if place.assumed {
             let found = default_base(git, None, &CommitCache::nowhere())?;
-            if let Some(Unknown::Lacking(lacking)) = found.unknown() {
+            if let Some(UnknownBase::Lacking(lacking)) = found.unknown() {
                 return Err(Failure::usage("vplan::hook::base", lacking.message())
                     .helped(lacking.commands()));
             }

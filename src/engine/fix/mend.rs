@@ -309,7 +309,12 @@ impl HowEnded {
 
 impl FixRecord {
     /// Makes it of how its steps ended: of several, the last one that did not end well counts.
-    pub(super) fn new(check: &str, command: &str, steps: Vec<Option<Fixed>>, record: &Path) -> Self {
+    pub(super) fn new(
+        check: &str,
+        command: &str,
+        steps: Vec<Option<Fixed>>,
+        record: &Path,
+    ) -> Self {
         let mut all = Self {
             check: check.to_owned(),
             command: command.to_owned(),

@@ -150,7 +150,7 @@ fn verified_and_brought_in(
     let (Some(git), Some((real, folder))) = (session.git(), view::places()) else {
         return Err(Failure::internal("a view without a repository"));
     };
-    let files = mended::Mended::between(&mended.changed(), &mended.before, &mended.after);
+    let files = mended::ReplacedFile::between(&mended.changed(), &mended.before, &mended.after);
     let index = folder.join("index");
     git.keep_contents(&files).map_err(|e| not_brought_in(&e))?;
     let staged = git.at_mended_index(&index, &files);

@@ -63,7 +63,7 @@ pub enum LoopProgress<'a> {
 }
 
 /// Runs one turn of a fixer.
-pub type Fix<'c> = &'c mut dyn FnMut(Fixer<'_>) -> Result<Fixed, DriveError>;
+pub type LoopFix<'c> = &'c mut dyn FnMut(Fixer<'_>) -> Result<Fixed, DriveError>;
 
 /// The callbacks and the executor that the caller of a loop supplies.
 pub struct LoopCaller<'c> {
@@ -78,7 +78,7 @@ pub struct LoopCaller<'c> {
     /// An executor in the place of vplan's own.
     pub played: Option<Played<'c>>,
     /// Runs the fixer's turn; tests substitute it.
-    pub fix: Fix<'c>,
+    pub fix: LoopFix<'c>,
 }
 
 /// The outcome of a loop.

@@ -10,7 +10,7 @@ mod turn;
 mod watch;
 
 pub use caller::{
-    Fix, FixerCommand, LoopCaller, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Review,
+    FixerCommand, LoopCaller, LoopFix, LoopOutcome, LoopProgress, LoopRequest, MAX_ROUNDS, Review,
     RoundRecord, Stop, Turn, TurnRecord,
 };
 

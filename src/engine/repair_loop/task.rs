@@ -10,7 +10,7 @@ use crate::{
     VerifyRequest,
 };
 use std::cell::RefCell;
-use vplan_ledger::round::{Because, Change, RoundResult};
+use vplan_ledger::round::{Because, RoundChange, RoundResult};
 use vplan_ledger::{Ledger, Status};
 use vplan_plan::fixes::fix;
 use vplan_plan::request::{ChangedFrom, ChangedIn};
@@ -198,7 +198,9 @@ impl Task<'_, '_> {
             let message = failure.message;
             let caveat = Caveat::new(Code::ChangeGone, Effect::Incomplete, message.clone());
             let report = &mut last.report;
-            report.caveats.push(caveat.with_files(self.watch.undone.clone()));
+            report
+                .caveats
+                .push(caveat.with_files(self.watch.undone.clone()));
             report.verdict = Verdict::Failed;
             report.exit_code = Exit::Failed.code();
             report.verdict_code = report.verdict_code.map(|_| Exit::Failed.code());
@@ -222,7 +224,7 @@ impl Task<'_, '_> {
         let site = &last.session.site;
         let keeper = Keeper::by_hand(self.engine, subject, site, last.session.contract())?;
         let tree = last.tree(self.engine, &self.verify);
-        keeper.note(Change::Auto, RoundResult::ByHand(status), &tree)?;
+        keeper.note(RoundChange::Auto, RoundResult::ByHand(status), &tree)?;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::subject::Subject;
 use crate::verify::Verified;
 use crate::{Exit, Failure, Root};
 use vplan_base::word::Word;
-use vplan_ledger::round::{Change, RoundResult};
+use vplan_ledger::round::{RoundChange, RoundResult};
 use vplan_ledger::{Contents, Status};
 use vplan_os::environment::Environment;
 use vplan_os::files;
@@ -179,7 +179,7 @@ impl Task<'_, '_> {
         let subject = verified.report.subject.as_deref();
         let keeper = Keeper::of_review(self.engine, subject, self.memory, &verified.session)?;
         let tree = verified.tree(self.engine, &self.verify);
-        let recorded = keeper.note(Change::Auto, RoundResult::Reviewed, &tree)?;
+        let recorded = keeper.note(RoundChange::Auto, RoundResult::Reviewed, &tree)?;
         let confirmed =
             recorded.no_change && recorded.counter > 0 && recorded.decision != Decision::Retry;
         drop(tree);

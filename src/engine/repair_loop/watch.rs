@@ -1,7 +1,7 @@
 //! Checks that each round of a loop verifies the same as the first one: contract, base and change.
 
 use crate::baseline::counting;
-use crate::judge_commit::Judge;
+use crate::judge_commit::JudgeCommit;
 use crate::open::gather_from;
 use crate::request::Allowed;
 use crate::subject::{now, trace};
@@ -34,7 +34,7 @@ struct Pin {
 
 impl Pin {
     fn new(engine: &Engine<'_>, session: &Session) -> Self {
-        let judge = Judge::find(session, engine);
+        let judge = JudgeCommit::find(session, engine);
         let known = counting(session, engine, judge.commit.as_ref());
         let contract = session.contract();
         let imports = contract.into_iter().flat_map(|c| &c.imports);

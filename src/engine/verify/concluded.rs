@@ -10,10 +10,10 @@ use vplan_check::outcome::{Cause, Status};
 use vplan_run::known::known_findings;
 use vplan_run::record::StepRecord;
 use vplan_run::report::{Circumstances, TREE_CHANGED, report};
-use vplan_run::state::Ending;
+use vplan_run::state::StateEnding;
 use vplan_run::unshown::tests_not_shown;
-use vplan_runner::remote::RemoteExecution;
 use vplan_runner::executor::Driver;
+use vplan_runner::remote::RemoteExecution;
 use vplan_runner::snapshots::RunSnapshots;
 use vplan_runner::tree::{self, TreeChanges, blame};
 use vplan_store::reuse::RunCache;
@@ -22,7 +22,11 @@ use vplan_store::reuse::RunCache;
 /// signals.
 pub(super) fn concluded(
     executed: Executed,
-    (recall, looks, away): (Option<RunCache<'_>>, Option<&RunSnapshots>, Option<&RemoteExecution<'_>>),
+    (recall, looks, away): (
+        Option<RunCache<'_>>,
+        Option<&RunSnapshots>,
+        Option<&RemoteExecution<'_>>,
+    ),
     mut driver: Option<Driver>,
     world: &RoundWorld<'_>,
     mut circumstances: Circumstances,
@@ -41,13 +45,13 @@ pub(super) fn concluded(
     let fallen_back = rounds.fallen_back(&records);
     circumstances.refusals = rounds.refusals;
     circumstances.environment.withheld = rounds.withheld.into_values().collect();
-    let ending = Ending {
+    let ending = StateEnding {
         storage: ending.storage.clone().or(book.fault.clone()),
         ..ending
     };
     let found = tree::ended(
         looks,
-        &blame::Run {
+        &blame::BlamedRun {
             plans: &plans,
             contract: world.round.session.contract(),
             records: &records,

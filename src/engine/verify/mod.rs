@@ -12,8 +12,8 @@ use crate::{
 };
 pub use rounds::Progress;
 
+use super::judge::JudgeProgram;
 use super::remote::{open, transport};
-use super::judge::Program;
 use super::replanning::ReplannedRound;
 use super::request::MAX_OUTPUT;
 use super::round::Keeper;
@@ -36,21 +36,21 @@ use vplan_ledger::{Ledger, Terms};
 use vplan_os::environment::{CONFINED, Environment};
 use vplan_os::files::beneath::Beneath;
 use vplan_plan::scope::OUTSIDE;
-use vplan_repo::contents::Tree;
+use vplan_repo::contents::ContentTree;
 use vplan_repo::survey::tracked::{TRACKED_REPORT, tracked_reports, words};
 use vplan_reuse::decide::{Use, eligible};
 use vplan_run::report::Circumstances;
 use vplan_runner::context::Context;
 use vplan_runner::executor::{DriveError, Driver, Executor, Played};
-use vplan_runner::judge::Judge;
+use vplan_runner::judge::JudgeRunner;
 use vplan_runner::reports::Aside;
 use vplan_runner::sandbox::Sandbox;
-use vplan_runner::tree::Beginning;
+use vplan_runner::tree::TreeBeginning;
 use vplan_store::last_passes::Earlier;
 use vplan_store::records::{RecordError, RunRecord};
 use vplan_store::reuse::RunCache;
 use vplan_store::reuse::other_runs::RunMark;
-use vplan_store::reuse::results::{Results, unavailable};
+use vplan_store::reuse::results::{StoredResults, unavailable};
 use world::RoundWorld;
 
 /// Opens the second place for the events, once everything is planned.
@@ -118,7 +118,7 @@ pub(super) fn round(
     let transport = transport(session, asked.remote.as_ref())?;
     // Must precede the snapshot, which takes the comparison's data of the index.
     let tracked = session.git().and_then(|git| git.tracked_record());
-    let beginning = Beginning::start(session.git());
+    let beginning = TreeBeginning::start(session.git());
     let requirements = planned.requirements.take();
     let keeper = Keeper::open(engine, asked, memory, session, plan, requirements)?;
     let retries = Terms::from_gate(session.contract().map(|c| &c.gate)).retries;
@@ -179,7 +179,7 @@ pub(super) fn round(
         recall.sharing(cache.as_ref())
     });
     let question = session.questions(&beneath, engine.locked);
-    let judge = judge.map(|Program { argv, env, .. }| Judge {
+    let judge = judge.map(|JudgeProgram { argv, env, .. }| JudgeRunner {
         argv,
         env,
         question: &question,
@@ -284,7 +284,7 @@ fn begin(
 
 impl Verified {
     /// Returns the parts of its work tree that count as a change.
-    pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> Tree<'_> {
+    pub fn tree(&self, engine: &Engine<'_>, asked: &VerifyRequest) -> ContentTree<'_> {
         let session = &self.session;
         engine.tree(&session.site, session.contract(), &asked.own_files)
     }
@@ -320,7 +320,7 @@ fn recall<'a>(
     };
     let state = engine.state(&session.site).map_err(|f| f.message);
     let opened = state.and_then(|state| {
-        let results = Results::open(&state).map_err(|e| unavailable(&e))?;
+        let results = StoredResults::open(&state).map_err(|e| unavailable(&e))?;
         let recall = RunCache::new(of.0, session.git().cloned(), of.1, results, how, run_id);
         recall.map_err(|e| unavailable(&e))
     });

@@ -2,7 +2,7 @@
 
 use crate::base_contract::{attach, of_run};
 use crate::baseline::{self, Counting};
-use crate::judge_commit::Judge;
+use crate::judge_commit::JudgeCommit;
 use crate::part::part_of_named;
 use crate::propose::ProposerUse;
 use crate::staged::agree;
@@ -70,7 +70,7 @@ pub(super) fn planned(
     whole.caveats.extend(said);
     let judge = match &held {
         Some(held) => held.judge.clone(),
-        None => Judge::find(&session, engine),
+        None => JudgeCommit::find(&session, engine),
     };
     let found = of_run(&session, engine, requested, is_loop, &judge, held.as_ref())?;
     attach(&mut whole, found);

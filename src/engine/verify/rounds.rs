@@ -18,16 +18,16 @@ use vplan_os::process::program::Program;
 use vplan_plan::{Refusal, Rewrite, StepIndex};
 use vplan_recover::{self as recover, Failure, Recovery};
 use vplan_run::carry_over::{CarryOver, carry_over};
-use vplan_run::remote::Elsewhere;
 use vplan_run::event::{Action, Event};
 use vplan_run::journal::JournalEntry;
 use vplan_run::record::{Place, ProgramRecord, StepRecord};
+use vplan_run::remote::Elsewhere;
 use vplan_run::report::refused;
-use vplan_run::state::{Beginning, Ending, RunState, SideBySide};
-use vplan_runner::remote::RemoteExecution;
+use vplan_run::state::{RunState, SideBySide, StateBeginning, StateEnding};
 use vplan_runner::background::IoResult;
 use vplan_runner::context::Context;
-use vplan_runner::executor::{DriveError, Executor, Message, Running};
+use vplan_runner::executor::{DriveError, Executor, ExecutorMessage, Running};
+use vplan_runner::remote::RemoteExecution;
 use vplan_runner::snapshots::RunSnapshots;
 use vplan_runner::step::Finished;
 use vplan_store::reuse::RunCache;
@@ -75,7 +75,7 @@ pub(super) struct Executed {
     /// The results of its steps.
     pub records: Vec<StepRecord>,
     /// How the execution ended.
-    pub ending: Ending,
+    pub ending: StateEnding,
     /// Results that later plans do not have.
     pub superseded: Vec<StepRecord>,
     /// The data of all plans together.
@@ -90,7 +90,7 @@ impl Executed {
             records: refused(&plan),
             plans: vec![Arc::clone(&plan)],
             plan,
-            ending: Ending::default(),
+            ending: StateEnding::default(),
             superseded: Vec::new(),
             rounds: Rounds::default(),
         }
@@ -113,7 +113,7 @@ pub(super) fn execute(
     let mut plans = vec![Arc::clone(&plan)];
     let (mut rounds, mut superseded, mut kept) = <(Rounds, Vec<_>, _)>::default();
     loop {
-        let beginning = Beginning {
+        let beginning = StateBeginning {
             kept: std::mem::take(&mut kept),
             now: executor.now(),
             judge: context.judge.is_some(),
@@ -212,7 +212,7 @@ fn repair(
     plan: &Plan,
     failures: &[Failure],
     records: &[StepRecord],
-    ending: &Ending,
+    ending: &StateEnding,
     facts: &Facts,
     rounds: &mut Rounds,
 ) -> Option<(Plan, Rewrite, CarryOver)> {
@@ -349,10 +349,10 @@ struct Table<'t, 'e, 'r> {
 }
 
 impl Table<'_, '_, '_> {
-    fn tell(&mut self, message: Message<'_>) -> Vec<Action> {
+    fn tell(&mut self, message: ExecutorMessage<'_>) -> Vec<Action> {
         let (at, written) = match message {
-            Message::Event(event, finished) => return self.event(event, finished),
-            Message::Starting {
+            ExecutorMessage::Event(event, finished) => return self.event(event, finished),
+            ExecutorMessage::Starting {
                 step,
                 attempt,
                 limit_ms,
@@ -369,21 +369,21 @@ impl Table<'_, '_, '_> {
                 };
                 (at, self.book.write(at, started))
             }
-            Message::Tick { running, at } => {
+            ExecutorMessage::Tick { running, at } => {
                 (self.see)(Progress::Running { at, running });
                 (at, true)
             }
-            Message::IoWanted { at, work, again } => {
+            ExecutorMessage::IoWanted { at, work, again } => {
                 *work = self.book.work(at, std::mem::take(&mut self.rounds.unread));
                 *again = self.book.sync_due();
                 (at, true)
             }
-            Message::IoFinished { at, done } => (at, self.done(at, done)),
-            Message::Suspended => {
+            ExecutorMessage::IoFinished { at, done } => (at, self.done(at, done)),
+            ExecutorMessage::Suspended => {
                 self.book.suspend();
                 (0, true)
             }
-            Message::Resumed => (0, true),
+            ExecutorMessage::Resumed => (0, true),
         };
         match written {
             true => Vec::new(),

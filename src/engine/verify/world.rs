@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use vplan_check::baseline::KnownFindings;
 use vplan_plan::audit::findings::ObservedFindings;
-use vplan_plan::parallel::ParallelPairs;
 use vplan_plan::facts::Question;
-use vplan_repo::contents::Tree;
+use vplan_plan::parallel::ParallelPairs;
+use vplan_repo::contents::ContentTree;
 use vplan_run::record::StepRecord;
 use vplan_store::last_passes::Earlier;
 
@@ -22,7 +22,7 @@ pub(super) struct RoundWorld<'k> {
     /// The round, which may have to make its plan again.
     pub round: ReplannedRound<'k>,
     /// The definition of a change.
-    pub tree: Tree<'k>,
+    pub tree: ContentTree<'k>,
     /// The linked folders, as they were before the run.
     pub linked: Option<Linked>,
     /// Records the round.

@@ -3,7 +3,7 @@
 use super::verifier::Verifier;
 use crate::convert::account::{BAD_VALUE, Lost};
 use crate::convert::builder::{Builder, Spec};
-use crate::tree::{Key, Node, Value};
+use crate::tree::{TreeKey, TreeNode, TreeValue};
 use std::collections::BTreeSet;
 use vplan_base::setting::Row;
 use vplan_base::span::Place;
@@ -32,12 +32,12 @@ const CRITERION: &str = "\
 const PATHS: &[&str] = &["path", "paths", "file", "files"];
 
 /// Returns the lists of criteria in a file, each with its name.
-pub(super) fn lists<'n>(root: &'n Node) -> Vec<(String, &'n Node)> {
-    let own = |name: &str, node: &'n Node| Some((name.to_owned(), node.get("criteria")?));
+pub(super) fn lists<'n>(root: &'n TreeNode) -> Vec<(String, &'n TreeNode)> {
+    let own = |name: &str, node: &'n TreeNode| Some((name.to_owned(), node.get("criteria")?));
     let of_verifier = root.get("verifier");
     let of_verifier = of_verifier.and_then(|node| own("verifier.criteria", node));
     let mut found: Vec<_> = (own("criteria", root).into_iter().chain(of_verifier)).collect();
-    if let Some(Value::List(steps)) = root.get("steps").map(|steps| &steps.value) {
+    if let Some(TreeValue::List(steps)) = root.get("steps").map(|steps| &steps.value) {
         let lists = steps.iter().filter_map(|step| step.get("criteria"));
         found.extend(lists.map(|list| ("steps[].criteria".to_owned(), list)));
     }
@@ -45,30 +45,35 @@ pub(super) fn lists<'n>(root: &'n Node) -> Vec<(String, &'n Node)> {
 }
 
 /// Returns the types that a file has criteria of.
-pub(super) fn types(root: &Node) -> BTreeSet<String> {
+pub(super) fn types(root: &TreeNode) -> BTreeSet<String> {
     let items = lists(root).into_iter().flat_map(|(_, list)| items(list));
     items.filter_map(type_of).collect()
 }
 
-fn items(list: &Node) -> &[Node] {
+fn items(list: &TreeNode) -> &[TreeNode] {
     match &list.value {
-        Value::List(items) => items,
+        TreeValue::List(items) => items,
         _ => std::slice::from_ref(list),
     }
 }
 
-fn type_of(item: &Node) -> Option<String> {
+fn type_of(item: &TreeNode) -> Option<String> {
     let node = item.get("type").or_else(|| item.get("kind"))?;
     match &node.value {
-        Value::Text(text) => Some(text.clone()),
+        TreeValue::Text(text) => Some(text.clone()),
         _ => None,
     }
 }
 
 /// Converts the criteria of a list.
-pub(super) fn criteria(builder: &mut Builder<'_>, what: &str, list: &Node, verifier: &Verifier) {
+pub(super) fn criteria(
+    builder: &mut Builder<'_>,
+    what: &str,
+    list: &TreeNode,
+    verifier: &Verifier,
+) {
     for item in items(list) {
-        if let Value::Text(text) = &item.value {
+        if let TreeValue::Text(text) = &item.value {
             let why = "it is a sentence, and says of no command or file what it must be";
             let hand = format!("a check with `judge \"{}\"`", visible(text));
             builder.lose(Lost::omitted(format!("`{what}`"), item.place, why).by_hand(hand));
@@ -125,7 +130,7 @@ impl<'n> Criterion<'n> {
         what: &str,
         name: &'static str,
         kind: Kind,
-        entries: &'n [(Key, Node)],
+        entries: &'n [(TreeKey, TreeNode)],
     ) -> Self {
         let mut read = Self {
             name,
@@ -144,7 +149,9 @@ impl<'n> Criterion<'n> {
             let path = format!("{what}[].{}", key.name);
             match (key.name.as_str(), kind) {
                 ("type" | "kind", _) => {}
-                ("name" | "id", _) => read.called = builder.read_string(&path, node).map(|n| n.value),
+                ("name" | "id", _) => {
+                    read.called = builder.read_string(&path, node).map(|n| n.value)
+                }
                 (paths, Kind::File) if PATHS.contains(&paths) => {
                     read.paths.extend(texts(builder, &path, node));
                 }
@@ -207,11 +214,11 @@ impl<'n> Criterion<'n> {
     }
 
     /// Reads how much of it must hold: all, or nothing.
-    fn required(&mut self, builder: &mut Builder<'_>, path: &str, key: &Key, node: &Node) {
+    fn required(&mut self, builder: &mut Builder<'_>, path: &str, key: &TreeKey, node: &TreeNode) {
         match &node.value {
-            Value::Bool(true) => {}
-            Value::Text(text) if matches!(text.as_str(), "all_pass" | "all") => {}
-            Value::Bool(false) => {
+            TreeValue::Bool(true) => {}
+            TreeValue::Text(text) if matches!(text.as_str(), "all_pass" | "all") => {}
+            TreeValue::Bool(false) => {
                 let warning = Setting::new(Row::Severity, "warning".to_owned());
                 self.settings.push(warning);
             }
@@ -223,7 +230,7 @@ impl<'n> Criterion<'n> {
     }
 
     /// Makes its checks, or accounts for what keeps it from being one.
-    fn make(mut self, builder: &mut Builder<'_>, item: &Node, verifier: &Verifier) {
+    fn make(mut self, builder: &mut Builder<'_>, item: &TreeNode, verifier: &Verifier) {
         let what = format!("a criterion `{}`", self.name);
         let name = self.called.clone().unwrap_or_else(|| self.name.to_owned());
 
@@ -284,7 +291,7 @@ impl<'n> Criterion<'n> {
     }
 
     /// Makes a `file` check for each path.
-    fn files(self, builder: &mut Builder<'_>, item: &Node, what: &str) {
+    fn files(self, builder: &mut Builder<'_>, item: &TreeNode, what: &str) {
         if self.paths.is_empty() {
             return builder.lose(
                 Lost::omitted(what, item.place, "it names no file")
@@ -328,7 +335,13 @@ pub(super) struct Size {
 
 impl Size {
     /// Reads `min_size` or `max_size`. A size of zero allows every size.
-    pub(super) fn read(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) {
+    pub(super) fn read(
+        &mut self,
+        builder: &mut Builder<'_>,
+        what: &str,
+        key: &TreeKey,
+        node: &TreeNode,
+    ) {
         match key.name.as_str() {
             "min_size" => self.least = builder.whole(what, node, 0, 1 << 50).filter(|n| *n > 0),
             _ => self.most = builder.whole(what, node, 1, 1 << 50),
@@ -343,9 +356,9 @@ impl Size {
 }
 
 /// Reads a string, or a list of strings.
-fn texts(builder: &mut Builder<'_>, what: &str, node: &Node) -> Vec<At<String>> {
+fn texts(builder: &mut Builder<'_>, what: &str, node: &TreeNode) -> Vec<At<String>> {
     match &node.value {
-        Value::Text(text) => vec![At::new(text.clone(), node.place)],
+        TreeValue::Text(text) => vec![At::new(text.clone(), node.place)],
         _ => {
             let texts = builder.texts(what, node).into_iter();
             texts

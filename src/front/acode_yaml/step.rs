@@ -4,7 +4,7 @@ use super::criteria::Size;
 use super::verifier::Verifier;
 use crate::convert::account::{BAD_VALUE, DUPLICATE_STEP, Lost};
 use crate::convert::builder::{Builder, Spec, slug};
-use crate::tree::Node;
+use crate::tree::TreeNode;
 use std::collections::BTreeMap;
 use vplan_base::setting::Row;
 use vplan_base::word::visible;
@@ -19,7 +19,7 @@ const STEP: &str = "\
 
 /// A parsed step of the pipeline.
 struct Step<'n> {
-    node: &'n Node,
+    node: &'n TreeNode,
     name: At<String>,
     kind: Kind,
     settings: Vec<Setting>,
@@ -36,7 +36,7 @@ impl Step<'_> {
 }
 
 /// Converts the steps of the pipeline.
-pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier) {
+pub(super) fn steps(builder: &mut Builder<'_>, node: &TreeNode, verifier: &Verifier) {
     let read = builder.list("verifier.steps", node).iter();
     let read: Vec<Step<'_>> = read.filter_map(|n| step(builder, n, verifier)).collect();
     // acode's names of the steps, ignoring case, and the names of their checks here; the last of
@@ -99,7 +99,11 @@ pub(super) fn steps(builder: &mut Builder<'_>, node: &Node, verifier: &Verifier)
     }
 }
 
-fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> Option<Step<'n>> {
+fn step<'n>(
+    builder: &mut Builder<'_>,
+    node: &'n TreeNode,
+    verifier: &Verifier,
+) -> Option<Step<'n>> {
     let entries = builder.map("a step", node);
     let (mut name, mut kind, mut settings) = (None, None, Vec::new());
     let (mut depends_on, mut assertions, mut enabled) = (Vec::new(), Vec::new(), true);
@@ -170,7 +174,7 @@ fn step<'n>(builder: &mut Builder<'_>, node: &'n Node, verifier: &Verifier) -> O
     })
 }
 
-fn read_kind(builder: &mut Builder<'_>, node: &Node) -> Option<Kind> {
+fn read_kind(builder: &mut Builder<'_>, node: &TreeNode) -> Option<Kind> {
     Some(match builder.text("verifier.steps[].kind", node)? {
         "build" | "compile" => Kind::Compile,
         "test" => Kind::Test,

@@ -3,7 +3,7 @@
 use crate::convert::account::Lost;
 use crate::convert::builder::Builder;
 use crate::ralph_tui::limit_ms;
-use crate::tree::{Key, Node};
+use crate::tree::{TreeKey, TreeNode};
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::is_env_name;
 use vplan_base::setting::Row;
@@ -68,7 +68,11 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    pub(super) fn read(builder: &mut Builder<'_>, node: &Node, types: &BTreeSet<String>) -> Self {
+    pub(super) fn read(
+        builder: &mut Builder<'_>,
+        node: &TreeNode,
+        types: &BTreeSet<String>,
+    ) -> Self {
         let mut verifier = Self::default();
         for (key, node) in builder.map("verifier", node) {
             let (what, place) = (format!("verifier.{}", key.name), node.place);
@@ -108,7 +112,13 @@ impl Verifier {
     }
 
     /// Reads a limit or a threshold by itself. Returns whether the key was one.
-    fn flat(&mut self, builder: &mut Builder<'_>, what: &str, key: &Key, node: &Node) -> bool {
+    fn flat(
+        &mut self,
+        builder: &mut Builder<'_>,
+        what: &str,
+        key: &TreeKey,
+        node: &TreeNode,
+    ) -> bool {
         let name = key.name.as_str();
         if let Some((_, kind)) = FLAT_TIMEOUTS.iter().find(|(known, _)| *known == name) {
             self.timeout(builder, what, node, *kind);
@@ -134,7 +144,7 @@ impl Verifier {
         true
     }
 
-    fn switches(&mut self, builder: &mut Builder<'_>, node: &Node, types: &BTreeSet<String>) {
+    fn switches(&mut self, builder: &mut Builder<'_>, node: &TreeNode, types: &BTreeSet<String>) {
         for (key, node) in builder.map("verifier.checks", node) {
             let Some(kind) = builder.meaning("verifier.checks.", key, CHECKS) else {
                 continue;
@@ -170,9 +180,9 @@ impl Verifier {
         &mut self,
         builder: &mut Builder<'_>,
         of: &str,
-        node: &Node,
+        node: &TreeNode,
         known: &[(&str, T)],
-        read: fn(&mut Self, &mut Builder<'_>, &str, &Node, T),
+        read: fn(&mut Self, &mut Builder<'_>, &str, &TreeNode, T),
     ) {
         for (key, node) in builder.map(of, node) {
             let what = format!("{of}.{}", key.name);
@@ -185,14 +195,14 @@ impl Verifier {
         }
     }
 
-    fn timeout(&mut self, builder: &mut Builder<'_>, what: &str, node: &Node, kind: Kind) {
+    fn timeout(&mut self, builder: &mut Builder<'_>, what: &str, node: &TreeNode, kind: Kind) {
         if let Some(seconds) = builder.whole(what, node, 1, MOST_SECONDS) {
             self.timeouts.insert(kind, seconds * 1_000);
             self.limited.push((kind, what.to_owned(), node.place));
         }
     }
 
-    fn threshold(&mut self, builder: &mut Builder<'_>, what: &str, node: &Node, row: Row) {
+    fn threshold(&mut self, builder: &mut Builder<'_>, what: &str, node: &TreeNode, row: Row) {
         if let Some(setting) = builder.count_of(what, node, row) {
             self.lint.push(setting);
             self.limited.push((Kind::Lint, what.to_owned(), node.place));
@@ -233,25 +243,25 @@ impl Verifier {
 
 impl Builder<'_> {
     /// Reads the number of a key that is called like a setting.
-    pub(super) fn count(&mut self, what: &str, key: &Key, node: &Node) -> Option<Setting> {
+    pub(super) fn count(&mut self, what: &str, key: &TreeKey, node: &TreeNode) -> Option<Setting> {
         let word = key.name.replace('_', "-");
         let row = Row::ALL.iter().find(|row| row.setting().word == word);
         self.count_of(what, node, *row?)
     }
 
-    fn count_of(&mut self, what: &str, node: &Node, row: Row) -> Option<Setting> {
+    fn count_of(&mut self, what: &str, node: &TreeNode, row: Row) -> Option<Setting> {
         let count = self.whole(what, node, 0, 1_000_000_000)?;
         Some(Setting::new(row, count))
     }
 
     /// Reads a whole number within bounds that 32 bits hold.
-    fn small(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u32> {
+    fn small(&mut self, what: &str, node: &TreeNode, least: u64, most: u64) -> Option<u32> {
         let number = self.whole(what, node, least, most)?;
         u32::try_from(number).ok()
     }
 
     /// Reads a number of seconds that limits something.
-    pub(super) fn timeout(&mut self, what: &str, node: &Node) -> Option<Setting> {
+    pub(super) fn timeout(&mut self, what: &str, node: &TreeNode) -> Option<Setting> {
         let seconds = self.whole(what, node, 1, MOST_SECONDS)?;
         Some(Setting::new(Row::Timeout, seconds * 1_000))
     }
@@ -260,8 +270,8 @@ impl Builder<'_> {
     pub(super) fn shared(
         &mut self,
         what: &str,
-        key: &Key,
-        node: &Node,
+        key: &TreeKey,
+        node: &TreeNode,
         settings: &mut Vec<Setting>,
     ) {
         match key.name.as_str() {
@@ -292,7 +302,13 @@ impl Builder<'_> {
         }
     }
 
-    fn variable(&mut self, what: &str, name: &Key, value: &Node, settings: &mut Vec<Setting>) {
+    fn variable(
+        &mut self,
+        what: &str,
+        name: &TreeKey,
+        value: &TreeNode,
+        settings: &mut Vec<Setting>,
+    ) {
         let what = format!("{what}.{}", name.name);
         if !is_env_name(&name.name) {
             let message = format!("`{}` names no variable", visible(&name.name));

@@ -1,9 +1,9 @@
 //! Builds a draft together with the account of what it lacks.
 
 use super::account::{
-    Statement, BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, WRONG_TYPE, cut,
+    BAD_COMMAND, BAD_VALUE, EMPTY_COMMAND, Lost, SHELL_STATE, Statement, WRONG_TYPE, cut,
 };
-use crate::tree::{Key, Node, Value};
+use crate::tree::{TreeKey, TreeNode, TreeValue};
 use crate::verify_contract_json::carried_settings;
 use std::collections::BTreeSet;
 use vplan_base::carried::Carried;
@@ -155,7 +155,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reports a key that the format is not known to have.
-    pub(crate) fn unknown(&mut self, within: &str, key: &Key, known: &str) {
+    pub(crate) fn unknown(&mut self, within: &str, key: &TreeKey, known: &str) {
         let why = "a key that vplan does not know in this format";
         let mut lost = Lost::omitted(format!("`{within}{}`", key.name), key.place, why);
         if let Some(near) = nearest(&key.name, known.split(' ')) {
@@ -170,7 +170,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Accounts for a key that requires no check.
-    pub(crate) fn no_effect(&mut self, within: &str, key: &Key, why: &str) {
+    pub(crate) fn no_effect(&mut self, within: &str, key: &TreeKey, why: &str) {
         let what = format!("`{within}{}`", key.name);
         self.lose(Lost::no_effect(what, key.place, why));
     }
@@ -195,7 +195,7 @@ impl<'s> Builder<'s> {
     pub(crate) fn meaning<T: Copy>(
         &mut self,
         within: &str,
-        key: &Key,
+        key: &TreeKey,
         known: &[(&str, T)],
     ) -> Option<T> {
         let found = known.iter().find(|(name, _)| *name == key.name);
@@ -207,7 +207,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads the part of a file that names the project; its other keys require no check.
-    pub(crate) fn project(&mut self, within: &str, node: &Node, known: &str, why: &str) {
+    pub(crate) fn project(&mut self, within: &str, node: &TreeNode, known: &str, why: &str) {
         for (key, node) in self.map(within, node) {
             let what = format!("{within}.{}", key.name);
             match key.name.as_str() {
@@ -239,41 +239,47 @@ impl<'s> Builder<'s> {
         self.sink.push(error);
     }
 
-    pub(crate) fn wrong_type(&mut self, what: &str, wanted: &str, node: &Node) {
+    pub(crate) fn wrong_type(&mut self, what: &str, wanted: &str, node: &TreeNode) {
         let message = format!("`{what}` is {wanted}, not {}", node.value.name());
         self.fault(WRONG_TYPE, node.place, message, node.value.name(), None);
     }
 
     /// Returns what was read of a node, or reports that it has another type.
-    fn typed<T>(&mut self, what: &str, wanted: &str, node: &Node, read: Option<T>) -> Option<T> {
+    fn typed<T>(
+        &mut self,
+        what: &str,
+        wanted: &str,
+        node: &TreeNode,
+        read: Option<T>,
+    ) -> Option<T> {
         if read.is_none() {
             self.wrong_type(what, wanted, node);
         }
         read
     }
 
-    pub(crate) fn map<'n>(&mut self, what: &str, node: &'n Node) -> &'n [(Key, Node)] {
+    pub(crate) fn map<'n>(&mut self, what: &str, node: &'n TreeNode) -> &'n [(TreeKey, TreeNode)] {
         let entries = match &node.value {
-            Value::Map(entries) => Some(entries.as_slice()),
+            TreeValue::Map(entries) => Some(entries.as_slice()),
             _ => None,
         };
         self.typed(what, "a mapping", node, entries)
             .unwrap_or_default()
     }
 
-    pub(crate) fn list<'n>(&mut self, what: &str, node: &'n Node) -> &'n [Node] {
+    pub(crate) fn list<'n>(&mut self, what: &str, node: &'n TreeNode) -> &'n [TreeNode] {
         let nodes = match &node.value {
-            Value::List(nodes) => Some(nodes.as_slice()),
+            TreeValue::List(nodes) => Some(nodes.as_slice()),
             _ => None,
         };
         self.typed(what, "a list", node, nodes).unwrap_or_default()
     }
 
-    pub(crate) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
+    pub(crate) fn text<'n>(&mut self, what: &str, node: &'n TreeNode) -> Option<&'n str> {
         self.typed(what, "a string", node, node.text())
     }
 
-    pub(crate) fn texts<'n>(&mut self, what: &str, node: &'n Node) -> Vec<(&'n str, Place)> {
+    pub(crate) fn texts<'n>(&mut self, what: &str, node: &'n TreeNode) -> Vec<(&'n str, Place)> {
         let nodes = self.list(what, node).iter();
         nodes
             .filter_map(|n| Some((self.text(what, n)?, n.place)))
@@ -281,22 +287,28 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a string, as it is to be written.
-    pub(crate) fn read_string(&mut self, what: &str, node: &Node) -> Option<At<String>> {
+    pub(crate) fn read_string(&mut self, what: &str, node: &TreeNode) -> Option<At<String>> {
         let text = self.text(what, node)?;
         Some(At::new(text.to_owned(), node.place))
     }
 
-    pub(crate) fn boolean(&mut self, what: &str, node: &Node) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, what: &str, node: &TreeNode) -> Option<bool> {
         let value = match node.value {
-            Value::Bool(value) => Some(value),
+            TreeValue::Bool(value) => Some(value),
             _ => None,
         };
         self.typed(what, "a boolean", node, value)
     }
 
     /// Reads a whole number within bounds.
-    pub(crate) fn whole(&mut self, what: &str, node: &Node, least: u64, most: u64) -> Option<u64> {
-        let Value::Whole(value) = node.value else {
+    pub(crate) fn whole(
+        &mut self,
+        what: &str,
+        node: &TreeNode,
+        least: u64,
+        most: u64,
+    ) -> Option<u64> {
+        let TreeValue::Whole(value) = node.value else {
             self.wrong_type(what, "a whole number", node);
             return None;
         };
@@ -310,7 +322,7 @@ impl<'s> Builder<'s> {
     }
 
     /// Reads a directory of the repository, as it is to be written.
-    pub(crate) fn directory(&mut self, what: &str, node: &Node) -> Option<String> {
+    pub(crate) fn directory(&mut self, what: &str, node: &TreeNode) -> Option<String> {
         let text = self.text(what, node)?;
         match RepoPath::parse(text.as_bytes()) {
             Ok(path) => {
@@ -401,7 +413,10 @@ impl<'s> Builder<'s> {
         if last > 0 {
             let why = "`&&` became checks that need each other; time limits and retries apply to each of them";
             let what = format!("`{}`", cut(text, 60));
-            self.lose(Lost::changed(what, spec.place, why).before_statement(Statement::Entry(first_entry)));
+            self.lose(
+                Lost::changed(what, spec.place, why)
+                    .before_statement(Statement::Entry(first_entry)),
+            );
         }
         made
     }

@@ -1,6 +1,6 @@
 //! Converts contracts in JSON, with an account of what the language expresses in another way.
 
-use super::account::{Statement, BAD_VALUE, Lost, cut};
+use super::account::{BAD_VALUE, Lost, Statement, cut};
 use super::builder::{Builder, parts_of, shell, slug};
 use crate::verify_contract_json;
 use std::collections::BTreeSet;
@@ -65,7 +65,10 @@ impl Builder<'_> {
             if !draft.settings.is_empty() {
                 let about = Statement::Entry(self.draft.entries.len());
                 let why = "it runs where the `cd` before it in the list leads, and with what is exported there";
-                self.lose(Lost::changed(format!("`{}`", check.id), draft.place, why).before_statement(about));
+                self.lose(
+                    Lost::changed(format!("`{}`", check.id), draft.place, why)
+                        .before_statement(about),
+                );
             }
             match draft.verbs.first().map(|v| &v.value) {
                 Some(Verb::Command(_, Command::Unsupported { text, .. })) => {

@@ -13,7 +13,7 @@ fn lower_text(text: &str) -> (Draft, Vec<(String, String)>) {
     let mut sources = Sources::default();
     let id = sources.add(Source::new("contracts/verify.vplan", text));
     let mut sink = Diagnostics::default();
-    let draft = lower(&sources, id, &Caps::default(), &mut sink);
+    let draft = lower(&sources, id, &ParserCaps::default(), &mut sink);
     let source = sources.get(id).unwrap();
     let show = |d: vplan_base::diagnostic::Diagnostic| {
         (

@@ -1,7 +1,7 @@
 //! Workspaces of cargo.
 
 use super::said::{Declared, Package, at, entries, folder_at, texts};
-use crate::tree::{Node, Value};
+use crate::tree::{TreeNode, TreeValue};
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
@@ -14,9 +14,9 @@ const KINDS: [&str; 5] = [
     "build_dependencies",
 ];
 
-pub(super) fn workspace(root: &Node, dir: &RepoPath) -> Option<Declared> {
+pub(super) fn workspace(root: &TreeNode, dir: &RepoPath) -> Option<Declared> {
     let own = at(root, &["workspace"])?;
-    let place = |(name, wanted): (&str, &Node)| {
+    let place = |(name, wanted): (&str, &TreeNode)| {
         let path = at(wanted, &["path"])?.text()?;
         Some((package_of(name, wanted), folder_at(dir, path)?))
     };
@@ -35,17 +35,17 @@ pub(super) fn workspace(root: &Node, dir: &RepoPath) -> Option<Declared> {
 }
 
 /// Returns the package name of a dependency: its key, unless `package` renames it.
-fn package_of(key: &str, wanted: &Node) -> String {
-    let named = at(wanted, &["package"]).and_then(Node::text);
+fn package_of(key: &str, wanted: &TreeNode) -> String {
+    let named = at(wanted, &["package"]).and_then(TreeNode::text);
     named.unwrap_or(key).to_owned()
 }
 
 pub(super) fn package(
-    manifest: &Node,
+    manifest: &TreeNode,
     folder: &RepoPath,
     inherited: &BTreeMap<String, RepoPath>,
 ) -> Result<Package, &'static str> {
-    let named = at(manifest, &["package", "name"]).and_then(Node::text);
+    let named = at(manifest, &["package", "name"]).and_then(TreeNode::text);
     let mut package = Package {
         name: named.ok_or("it has no `package.name`")?.to_owned(),
         ..Package::default()
@@ -53,9 +53,9 @@ pub(super) fn package(
     let targets = entries(at(manifest, &["target"])).map(|(_, target)| target);
     for place in [manifest].into_iter().chain(targets) {
         for (key, wanted) in KINDS.iter().flat_map(|kind| entries(at(place, &[kind]))) {
-            let path = at(wanted, &["path"]).and_then(Node::text);
-            let is_inherited =
-                at(wanted, &["workspace"]).is_some_and(|is| matches!(is.value, Value::Bool(true)));
+            let path = at(wanted, &["path"]).and_then(TreeNode::text);
+            let is_inherited = at(wanted, &["workspace"])
+                .is_some_and(|is| matches!(is.value, TreeValue::Bool(true)));
             match path {
                 Some(path) => package.folders.extend(folder_at(folder, path)),
                 None if is_inherited => package.folders.extend(inherited.get(key).cloned()),

@@ -1,7 +1,7 @@
 //! Workspaces of npm, yarn, bun (`package.json`) and pnpm (`pnpm-workspace.yaml`).
 
 use super::said::{Declared, Package, at, entries, folder_at, texts};
-use crate::tree::{Node, Value};
+use crate::tree::{TreeNode, TreeValue};
 use vplan_base::path::RepoPath;
 
 /// The keys under which a package lists what it uses.
@@ -16,29 +16,29 @@ const KINDS: [&str; 4] = [
 const PATHS: [&str; 4] = ["file:", "link:", "portal:", "workspace:"];
 
 /// Reads `workspaces`: a list, or a mapping with `packages`.
-pub(super) fn workspace(root: &Node) -> Option<Declared> {
+pub(super) fn workspace(root: &TreeNode) -> Option<Declared> {
     let own = at(root, &["workspaces"])?;
     let list = at(own, &["packages"]).unwrap_or(own);
-    matches!(list.value, Value::List(_)).then(|| parse_list(list))
+    matches!(list.value, TreeValue::List(_)).then(|| parse_list(list))
 }
 
 /// Reads `packages`. Without it the file has settings of one package only.
-pub(super) fn pnpm(root: &Node) -> Option<Declared> {
+pub(super) fn pnpm(root: &TreeNode) -> Option<Declared> {
     at(root, &["packages"]).map(parse_list)
 }
 
-fn parse_list(list: &Node) -> Declared {
+fn parse_list(list: &TreeNode) -> Declared {
     Declared {
         members: texts(Some(list)),
         ..Declared::default()
     }
 }
 
-pub(super) fn package(manifest: &Node, folder: &RepoPath) -> Result<Package, &'static str> {
-    if !matches!(manifest.value, Value::Map(_)) {
+pub(super) fn package(manifest: &TreeNode, folder: &RepoPath) -> Result<Package, &'static str> {
+    if !matches!(manifest.value, TreeValue::Map(_)) {
         return Err("it is no object");
     }
-    let named = at(manifest, &["name"]).and_then(Node::text);
+    let named = at(manifest, &["name"]).and_then(TreeNode::text);
     // One without a name is called as its folder.
     let of_folder = || String::from_utf8_lossy(folder.name()).into_owned();
     let mut package = Package {

@@ -1,11 +1,11 @@
 //! Workspaces of uv.
 
 use super::said::{Declared, Package, at, entries, folder_at, texts};
-use crate::tree::Node;
+use crate::tree::TreeNode;
 use std::collections::BTreeMap;
 use vplan_base::path::RepoPath;
 
-pub(super) fn workspace(root: &Node, dir: &RepoPath) -> Option<Declared> {
+pub(super) fn workspace(root: &TreeNode, dir: &RepoPath) -> Option<Declared> {
     let own = at(root, &["tool", "uv", "workspace"])?;
     Some(Declared {
         members: texts(at(own, &["members"])),
@@ -16,8 +16,8 @@ pub(super) fn workspace(root: &Node, dir: &RepoPath) -> Option<Declared> {
     })
 }
 
-pub(super) fn package(manifest: &Node, folder: &RepoPath) -> Result<Package, &'static str> {
-    let named = at(manifest, &["project", "name"]).and_then(Node::text);
+pub(super) fn package(manifest: &TreeNode, folder: &RepoPath) -> Result<Package, &'static str> {
+    let named = at(manifest, &["project", "name"]).and_then(TreeNode::text);
     let mut package = Package {
         name: normal(named.ok_or("it has no `project.name`")?),
         ..Package::default()
@@ -47,12 +47,12 @@ pub(super) fn package(manifest: &Node, folder: &RepoPath) -> Result<Package, &'s
 }
 
 /// Returns the source folders of packages, by package name.
-fn sources(manifest: &Node, dir: &RepoPath) -> BTreeMap<String, RepoPath> {
+fn sources(manifest: &TreeNode, dir: &RepoPath) -> BTreeMap<String, RepoPath> {
     let mut found = BTreeMap::new();
     for (name, source) in entries(at(manifest, &["tool", "uv", "sources"])) {
         let several = source.list().iter();
         for one in [source].into_iter().chain(several) {
-            let path = at(one, &["path"]).and_then(Node::text);
+            let path = at(one, &["path"]).and_then(TreeNode::text);
             let folder = path.and_then(|path| folder_at(dir, path));
             found.extend(folder.map(|folder| (normal(name), folder)));
         }

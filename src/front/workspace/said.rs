@@ -1,6 +1,6 @@
 //! What manifests say, whatever tool reads them, and how values are found in them.
 
-use crate::tree::Node;
+use crate::tree::TreeNode;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::path::RepoPath;
 
@@ -30,20 +30,20 @@ pub(super) struct Package {
 }
 
 /// Returns the value of nested keys.
-pub(super) fn at<'n>(node: &'n Node, keys: &[&str]) -> Option<&'n Node> {
+pub(super) fn at<'n>(node: &'n TreeNode, keys: &[&str]) -> Option<&'n TreeNode> {
     keys.iter().try_fold(node, |node, key| node.get(key))
 }
 
 /// Returns the texts of a list.
-pub(super) fn texts(node: Option<&Node>) -> Vec<String> {
-    let list = node.map_or(&[][..], Node::list).iter();
+pub(super) fn texts(node: Option<&TreeNode>) -> Vec<String> {
+    let list = node.map_or(&[][..], TreeNode::list).iter();
     list.filter_map(|node| node.text().map(str::to_owned))
         .collect()
 }
 
 /// Returns the entries of a mapping.
-pub(super) fn entries(node: Option<&Node>) -> impl Iterator<Item = (&str, &Node)> {
-    let entries = node.map_or(&[][..], Node::entries).iter();
+pub(super) fn entries(node: Option<&TreeNode>) -> impl Iterator<Item = (&str, &TreeNode)> {
+    let entries = node.map_or(&[][..], TreeNode::entries).iter();
     entries.map(|(key, node)| (key.name.as_str(), node))
 }
 

@@ -15,7 +15,7 @@ fn read_in(asked: &str, tree: &[(&str, &str)]) -> Result<Workspace, WorkspaceFau
         text.ok_or_else(|| io::Error::other("it is not there"))
     };
     let query = WorkspaceQuery::parse(&RepoPath::root(), asked).unwrap();
-    let files = Files {
+    let files = WorkspaceFiles {
         paths: &paths,
         text: &text,
     };

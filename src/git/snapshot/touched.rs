@@ -19,7 +19,7 @@ use vplan_os::files::beneath::Beneath;
 use vplan_os::files::walk;
 use vplan_os::parallel;
 use vplan_os::retry_eintr::open_folder;
-use vplan_os::stat_cache::Stamp;
+use vplan_os::stat_cache::StatStamp;
 
 /// The fewest files for which a thread is worth its start.
 const LEAST: usize = 2_000;
@@ -55,7 +55,7 @@ impl Snapshot {
         match (status(top, &file.path), &file.status) {
             (Ok(_), None) if file.mode == SUBMODULE => false,
             (Ok(now), Some(then)) => FileStatus::from(&now) != *then,
-            (Ok(now), None) => !Stamp::from(&now).is_before(self.since),
+            (Ok(now), None) => !StatStamp::from(&now).is_before(self.since),
             // A removed symlink, or one outside a sparse checkout; or a submodule that is not checked
             // out.
             (Err(Errno::NOENT), None) => {
@@ -78,8 +78,8 @@ impl Snapshot {
 
     fn is_folder_touched(&self, top: &OwnedFd, folder: &SearchedFolder) -> bool {
         match (status(top, &folder.path), folder.stamp) {
-            (Ok(now), Some(then)) => Stamp::from(&now) != then,
-            (Ok(now), None) => !Stamp::from(&now).is_before(self.since),
+            (Ok(now), Some(then)) => StatStamp::from(&now) != then,
+            (Ok(now), None) => !StatStamp::from(&now).is_before(self.since),
             // Its files are gone, too.
             (Err(_), _) => false,
         }

@@ -3,12 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn read(tree: &Tree) -> Reading {
+fn read(tree: &RepositoryTree) -> SourceReading {
     super::read(tree, &tree.present(".circleci/config.yml"))
 }
 
 fn check(files: &[(&str, &str)], want: &[&str], want_not_read: &[&str]) {
-    let reading = read(&Tree::from_files(files));
+    let reading = read(&RepositoryTree::from_files(files));
     let show = |found: &crate::found::SourceCommand| {
         let dir = if found.dir.is_root() {
             String::new()
@@ -76,6 +76,6 @@ proptest! {
         let at = at.min(whole.len());
         let end = (at + cut).min(whole.len());
         let text = format!("{}{piece}{}", &whole[..at], &whole[end..]);
-        let _ = read(&Tree::from_files(&[(".circleci/config.yml", &text)]));
+        let _ = read(&RepositoryTree::from_files(&[(".circleci/config.yml", &text)]));
     }
 }

@@ -4,31 +4,31 @@ use super::*;
 use crate::tests::ci_command;
 
 /// The class, verb and words of a command in one line.
-fn classified(tree: &Tree, text: &str) -> String {
+fn classified(tree: &RepositoryTree, text: &str) -> String {
     shown_of(tree, &ci_command(text))
 }
 
-fn shown_of(tree: &Tree, found: &SourceCommand) -> String {
+fn shown_of(tree: &RepositoryTree, found: &SourceCommand) -> String {
     let one = classify(found, tree);
     match one.class {
-        Class::Check => format!(
+        CommandClass::Check => format!(
             "{} {}: {}",
             one.verb.verb(),
             one.name,
             one.found.words.join(" ")
         ),
-        Class::Instead(inner) => {
+        CommandClass::Instead(inner) => {
             let all: Vec<String> = inner.iter().map(|one| one.words.join(" ")).collect();
             format!("instead: {}", all.join("; "))
         }
-        Class::Silent => "silent".to_owned(),
-        Class::Out(why) => format!("out: {why}"),
-        Class::Setup(how) => format!("setup: {how}"),
+        CommandClass::Silent => "silent".to_owned(),
+        CommandClass::Out(why) => format!("out: {why}"),
+        CommandClass::Setup(how) => format!("setup: {how}"),
     }
 }
 
 #[track_caller]
-fn compare(tree: &Tree, cases: &[(&str, &str)]) {
+fn compare(tree: &RepositoryTree, cases: &[(&str, &str)]) {
     for (text, want) in cases {
         assert_eq!(classified(tree, text), *want, "{text}");
     }
@@ -36,7 +36,7 @@ fn compare(tree: &Tree, cases: &[(&str, &str)]) {
 
 #[test]
 fn tools_and_the_form_that_only_checks() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     compare(
         &tree,
         &[
@@ -50,16 +50,19 @@ fn tools_and_the_form_that_only_checks() {
         ],
     );
     assert!(classified(&tree, "npm ci").starts_with("setup: "));
-    assert_eq!(classified(&tree, "frobnicate --all"), "out: not a known tool");
+    assert_eq!(
+        classified(&tree, "frobnicate --all"),
+        "out: not a known tool"
+    );
 }
 
 #[test]
 fn what_cannot_fail_or_be_known_is_no_check() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     let mut one = ci_command("pytest");
-    one.ending = Ending::Ignored("|| true".to_owned());
+    one.ending = CommandEnding::Ignored("|| true".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: cannot fail (|| true)");
-    one.ending = Ending::Background;
+    one.ending = CommandEnding::Background;
     assert_eq!(shown_of(&tree, &one), "out: runs in the background");
     let mut one = ci_command("pytest");
     one.unknown = Some("$TOKEN".to_owned());
@@ -68,7 +71,7 @@ fn what_cannot_fail_or_be_known_is_no_check() {
 
 #[test]
 fn tasks_stay_as_they_are_written() {
-    let tree = Tree::from_files(&[(
+    let tree = RepositoryTree::from_files(&[(
         "Makefile",
         "test: build\n\trm -rf out\n\tpytest\nlint:\n\truff check --fix .\nall: \n\tcargo test\nfix:\n\truff check --fix .\n\tpytest\n",
     )]);
@@ -89,7 +92,7 @@ fn tasks_stay_as_they_are_written() {
 
 #[test]
 fn a_recipe_that_installs_is_replaced_by_its_checks() {
-    let tree = Tree::from_files(&[(
+    let tree = RepositoryTree::from_files(&[(
         "package.json",
         r#"{"scripts": {"test": "npm ci && jest", "format": "prettier --write ."}}"#,
     )]);
@@ -106,7 +109,7 @@ fn a_recipe_that_installs_is_replaced_by_its_checks() {
 fn recipes_are_those_of_the_folder_that_options_name() {
     let root = r#"{"scripts": {"test": "npm ci && jest"}}"#;
     let web = r#"{"scripts": {"test": "npm ci && mocha"}}"#;
-    let tree = Tree::from_files(&[("package.json", root), ("web/package.json", web)]);
+    let tree = RepositoryTree::from_files(&[("package.json", root), ("web/package.json", web)]);
     for text in [
         "npm --prefix web test",
         "npm --prefix=web run test",
@@ -137,7 +140,7 @@ fn recipes_are_those_of_the_folder_that_options_name() {
 
 #[test]
 fn a_recipe_that_runs_hooks_is_replaced_by_them() {
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         (
             "tox.ini",
             "[testenv:lint]\ncommands = pre-commit run --all-files\n",
@@ -158,7 +161,7 @@ fn a_recipe_that_runs_hooks_is_replaced_by_them() {
 
 #[test]
 fn scripts_by_their_names() {
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("ci/run-tests.sh", ""),
         ("ci/go.sh", ""),
         ("ci/deploy.sh", ""),
@@ -193,7 +196,7 @@ fn scripts_by_their_names() {
 fn tools_that_are_not_known_but_installed_by_the_project() {
     let unknown = "out: not a known tool";
     compare(
-        &Tree::default(),
+        &RepositoryTree::default(),
         &[
             (
                 "bundle exec yard-junk --path lib",
@@ -218,7 +221,7 @@ fn a_name_that_says_test_is_trusted_less_than_its_recipe() {
     let scripts = r#"{"scripts": {"test:types": "tsc", "test:js": "tsc && node a.js",
         "test:report": "nyc report --reporter=lcov"}}"#;
     compare(
-        &Tree::from_files(&[("package.json", scripts)]),
+        &RepositoryTree::from_files(&[("package.json", scripts)]),
         &[
             (
                 "npm run test:types",
@@ -232,7 +235,7 @@ fn a_name_that_says_test_is_trusted_less_than_its_recipe() {
 
 #[test]
 fn a_shell_that_compares_output_is_the_tool_in_it() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     let mut one = ci_command("");
     one.words = ["sh", "-c", "test -z \"$(gofmt -l .)\""]
         .map(str::to_owned)
@@ -276,9 +279,9 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
 #[test]
 fn what_is_compared_afterwards_may_write() {
     let mut one = ci_command("go generate ./...");
-    one.ending = Ending::TreeCompared;
-    let made = classify(&one, &Tree::default());
-    assert_eq!((made.class, made.unchanged), (Class::Check, true));
+    one.ending = CommandEnding::TreeCompared;
+    let made = classify(&one, &RepositoryTree::default());
+    assert_eq!((made.class, made.unchanged), (CommandClass::Check, true));
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
         "gen-check:\n\tgo generate ./...\n\tgit diff --exit-code\ngen:\n\tgo generate ./...\n";
     let script =
         "#!/bin/sh\ngo generate ./...\nif [ -n \"$(git status --porcelain)\" ]; then exit 1; fi\n";
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("Makefile", makefile),
         ("ci/generated.sh", script),
         ("ci/check-generated.sh", script),
@@ -305,7 +308,7 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
         let one = classify(&ci_command(command), &tree);
         assert_eq!(
             (one.class, one.unchanged),
-            (Class::Check, unchanged),
+            (CommandClass::Check, unchanged),
             "{command}"
         );
     }
@@ -315,7 +318,7 @@ fn what_writes_and_then_compares_leaves_the_tree_as_it_is() {
 #[test]
 fn options_and_the_origin_say_what_a_name_does_not() {
     let scripts = r#"{"scripts": {"test:dev": "node x.js", "dev": "vite"}}"#;
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("package.json", scripts),
         ("capi/gen_header.sh", "#!/bin/sh\nsome-generator\n"),
         ("tool", "#!/bin/sh\nexec java\n"),
@@ -334,7 +337,7 @@ fn options_and_the_origin_say_what_a_name_does_not() {
         ],
     );
     let mut local = ci_command("npm run test:dev");
-    local.origin = Origin::Manifest;
+    local.origin = CommandOrigin::Manifest;
     assert_eq!(
         shown_of(&tree, &local),
         "out: verifies nothing, by its name"
@@ -343,22 +346,23 @@ fn options_and_the_origin_say_what_a_name_does_not() {
 
 #[test]
 fn a_process_whose_output_is_compared_with_nothing_is_the_check() {
-    let tree = Tree::from_files(&[("Taskfile.yml", "tasks: {lint: {cmds: [gofmt -d .]}}\n")]);
+    let tree =
+        RepositoryTree::from_files(&[("Taskfile.yml", "tasks: {lint: {cmds: [gofmt -d .]}}\n")]);
     let text = "diff -u <(echo -n) <(task lint)";
-    let all = crate::shell::split(text, &Scope::default());
+    let all = crate::shell::split(text, &ShellScope::default());
     let want = format!("lint lint: bash -c {text}");
     assert_eq!(shown_of(&tree, &all[0]), want);
 }
 
 #[test]
 fn the_tests_of_other_projects_are_no_check() {
-    let shown = classified(&Tree::default(), "bundle exec bake test:external");
+    let shown = classified(&RepositoryTree::default(), "bundle exec bake test:external");
     assert!(shown.starts_with("out: tests other projects"), "{shown}");
 }
 
 #[test]
 fn keys_of_the_same_work() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     let key = |text: &str| classify(&ci_command(text), &tree).key;
     for (a, b, same) in [
         ("cargo test --locked", "cargo test", true),
@@ -394,9 +398,9 @@ fn keys_of_the_same_work() {
 
 #[test]
 fn verbs_of_commands() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     let verb = |text: &str| match classify(&ci_command(text), &tree) {
-        one if one.class == Class::Check => one.verb,
+        one if one.class == CommandClass::Check => one.verb,
         _ => Kind::Run,
     };
     for (text, want) in [
@@ -414,7 +418,7 @@ const TOX: &str = "[tox]\nenv_list =\n    lint-{ruff,hooks},\n    3.1{0-2}-tests
 #[test]
 fn environments_that_tox_is_given() {
     let hooks = "repos:\n- repo: r\n  hooks: [{id: codespell}]\n";
-    let tree = Tree::from_files(&[("tox.ini", TOX), (".pre-commit-config.yaml", hooks)]);
+    let tree = RepositoryTree::from_files(&[("tox.ini", TOX), (".pre-commit-config.yaml", hooks)]);
     compare(
         &tree,
         &[
@@ -463,7 +467,7 @@ fn environments_that_tox_is_given() {
 
 #[test]
 fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
-    let tree = Tree::default();
+    let tree = RepositoryTree::default();
     let key = |text: &str| classify(&ci_command(text), &tree).key;
     assert_eq!(key("./gradlew :core:test"), key("./gradlew build"));
     assert_eq!(key("./mvnw verify"), key("./mvnw clean test"));
@@ -481,13 +485,13 @@ fn tasks_of_gradle_that_the_later_ones_contain_are_the_same_work() {
 #[test]
 fn hooks_behind_a_launcher_with_a_value_of_their_name() {
     let command = ci_command("uv run --group pre-commit pre-commit run --all-files");
-    let one = classify(&command, &Tree::default());
-    assert_eq!(one.class, Class::Instead(Vec::new()));
+    let one = classify(&command, &RepositoryTree::default());
+    assert_eq!(one.class, CommandClass::Instead(Vec::new()));
 }
 
 #[test]
 fn scripts_that_wait_or_test_other_projects_are_no_checks() {
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("test_files/wait_for_ftp.php", ""),
         ("downstream/run_downstream.py", ""),
     ]);
@@ -508,7 +512,7 @@ fn scripts_that_wait_or_test_other_projects_are_no_checks() {
 
 #[test]
 fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("pyproject.toml", "[tool.ruff]\nfix = true\n"),
         ("a/ruff.toml", "fix = false\n"),
         (".golangci.yml", "issues: {fix: true}\n"),
@@ -530,7 +534,7 @@ fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
             ("make lint", "lint lint: make lint"),
         ],
     );
-    let tree = Tree::from_files(&[("ruff.toml", "fix = false\n")]);
+    let tree = RepositoryTree::from_files(&[("ruff.toml", "fix = false\n")]);
     assert_eq!(
         classified(&tree, "uv run ruff check"),
         "lint ruff: uv run ruff check"
@@ -540,8 +544,8 @@ fn a_tool_that_writes_by_its_configuration_is_told_not_to() {
 #[test]
 fn what_insists_on_a_lock_file_needs_one() {
     let out = "out: git tracks no `Cargo.lock`";
-    compare(&Tree::default(), &[("cargo check --locked", out)]);
-    let tree = Tree::from_files(&[("a/Cargo.lock", "")]);
+    compare(&RepositoryTree::default(), &[("cargo check --locked", out)]);
+    let tree = RepositoryTree::from_files(&[("a/Cargo.lock", "")]);
     let want = "compile build: cargo check --locked";
     compare(&tree, &[("cargo check --locked", want)]);
 }
@@ -549,7 +553,7 @@ fn what_insists_on_a_lock_file_needs_one() {
 #[test]
 fn scripts_of_a_package_that_yarn_starts() {
     compare(
-        &Tree::default(),
+        &RepositoryTree::default(),
         &[
             (
                 "yarn workspace web test",
@@ -575,7 +579,7 @@ fn scripts_of_a_package_that_yarn_starts() {
 #[test]
 fn an_environment_by_a_variable_and_the_default_of_another() {
     let ini = "[tox]\nenvlist = docs,py\n[testenv]\ncommands = {env:RUN:pytest} {posargs}\n[testenv:docs]\ncommands = sphinx-build a b\n";
-    let tree = Tree::from_files(&[("tox.ini", ini)]);
+    let tree = RepositoryTree::from_files(&[("tox.ini", ini)]);
     let mut one = ci_command("tox run");
     one.env = [("TOX_ENV".to_owned(), "py-cover".to_owned())].into();
     assert_eq!(shown_of(&tree, &one), "test tox: tox run");

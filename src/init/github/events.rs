@@ -11,7 +11,10 @@ const CHANGES: &str = "opened synchronize reopened ready_for_review";
 
 /// The event that comes with a change, and the globs of the changes for which it starts a workflow,
 /// empty for all. The error is why none does.
-pub(super) fn read(tree: &Tree, doc: &DataFile) -> Result<(&'static str, Vec<String>), String> {
+pub(super) fn read(
+    tree: &RepositoryTree,
+    doc: &DataFile,
+) -> Result<(&'static str, Vec<String>), String> {
     let mut names = doc.root.scalars_at("on");
     let keys = doc.root.entries_at("on").iter();
     names.extend(keys.map(|(key, _)| key.name.clone()));
@@ -54,7 +57,7 @@ pub(super) fn read(tree: &Tree, doc: &DataFile) -> Result<(&'static str, Vec<Str
 }
 
 /// Whether filters of branches let the default branch through; one that is unknown may be any.
-fn on_branch(tree: &Tree, branches: &[String], ignored: &[String]) -> bool {
+fn on_branch(tree: &RepositoryTree, branches: &[String], ignored: &[String]) -> bool {
     let Some(name) = tree.default_branch.as_deref() else {
         return true;
     };

@@ -8,7 +8,7 @@ const MAX_CELLS: usize = 256;
 
 /// Builds the cells: one of unknown values where the matrix is not known before CI runs, an empty one
 /// where there is none.
-pub(super) fn cells(scope: &Scope, node: Option<&Node>) -> Vec<Cell> {
+pub(super) fn cells(scope: &Scope, node: Option<&TreeNode>) -> Vec<Cell> {
     let Some(node) = node else {
         return vec![Cell::new()];
     };
@@ -91,7 +91,10 @@ pub(super) fn oddness(cell: &Cell, all: &[Cell]) -> u32 {
         };
         odd += odd_words(&text);
         let none = "false x86_64-unknown-linux-gnu x64 amd64 x86_64";
-        if is_listed("targets", &key.to_ascii_lowercase()) && !text.is_empty() && !listed(none, &text) {
+        if is_listed("targets", &key.to_ascii_lowercase())
+            && !text.is_empty()
+            && !listed(none, &text)
+        {
             odd += 4;
         }
         if let Some(version) = version(&text) {

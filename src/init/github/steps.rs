@@ -3,7 +3,7 @@
 use super::{Flow, Reader, given};
 use crate::expression::Value;
 use crate::prelude::*;
-use crate::shell::Value as Variable;
+use crate::shell::ShellValue as Variable;
 
 /// Programs that read a step's text and are no shell.
 const OTHER_SHELLS: &str = "pwsh powershell python cmd node perl ruby";
@@ -13,7 +13,7 @@ type Sets = Result<Vec<(String, Variable)>, String>;
 
 impl Reader<'_> {
     /// Reads the steps of a job for one cell of its matrix.
-    pub(super) fn steps(&mut self, mut flow: Flow, node: &Node) {
+    pub(super) fn steps(&mut self, mut flow: Flow, node: &TreeNode) {
         for (name, value) in [
             ("GITHUB_EVENT_NAME", flow.event),
             ("RUNNER_OS", "Linux"),
@@ -37,7 +37,7 @@ impl Reader<'_> {
         }
     }
 
-    fn step(&mut self, outer: &mut Flow, node: &Node) {
+    fn step(&mut self, outer: &mut Flow, node: &TreeNode) {
         let mut flow = outer.clone();
         flow.add_env(node, true);
         flow.ignore(node);
@@ -67,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// Reads a script.
-    fn run(&mut self, flow: &mut Flow, node: &Node, place: &Place, text: &str) -> Sets {
+    fn run(&mut self, flow: &mut Flow, node: &TreeNode, place: &Place, text: &str) -> Sets {
         let own = |key: &str, default: &str| match node.scalar_at(key) {
             text if text.is_empty() => default.to_owned(),
             text => text,
@@ -104,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// Reads a step that uses an action.
-    fn uses(&mut self, flow: &mut Flow, node: &Node, place: &Place) -> Sets {
+    fn uses(&mut self, flow: &mut Flow, node: &TreeNode, place: &Place) -> Sets {
         let scope = &flow.scope;
         let named = scope.fill(&node.scalar_at("uses"));
         let not_read = |why: &str| format!("`{named}`: {why}");
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 
     /// Reads an action of the repository.
-    fn local(&mut self, flow: &mut Flow, node: &Node, named: &str) -> Result<(), String> {
+    fn local(&mut self, flow: &mut Flow, node: &TreeNode, named: &str) -> Result<(), String> {
         let folder = RepoPath::parse(named.as_bytes()).map_err(|_| "outside of the repository")?;
         let folder = flow.script.checkout.to_root(&folder)?;
         let mut names = ["action.yml", "action.yaml"].iter();

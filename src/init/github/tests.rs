@@ -1,25 +1,25 @@
 //! Tests of the reader of GitHub workflows.
 
 use super::*;
-use crate::found::Ending;
+use crate::found::CommandEnding;
 use proptest::prelude::*;
 
-fn read(tree: &Tree) -> Reading {
+fn read(tree: &RepositoryTree) -> SourceReading {
     super::read(tree, &files(tree))
 }
 
 const CI: &str = ".github/workflows/ci.yml";
 
-fn tree(files: &[(&str, &str)]) -> Tree {
-    Tree {
+fn tree(files: &[(&str, &str)]) -> RepositoryTree {
+    RepositoryTree {
         slug: Some("own/repo".to_owned()),
         default_branch: Some("main".to_owned()),
-        ..Tree::from_files(files)
+        ..RepositoryTree::from_files(files)
     }
 }
 
 /// The commands of a reading, each on one line.
-fn commands(reading: &Reading) -> Vec<String> {
+fn commands(reading: &SourceReading) -> Vec<String> {
     let show = |found: &crate::found::SourceCommand| {
         let mut out = String::new();
         if !found.dir.is_root() {
@@ -33,10 +33,10 @@ fn commands(reading: &Reading) -> Vec<String> {
             out.push_str(&format!(" ?{unknown}"));
         }
         match &found.ending {
-            Ending::Counts => {}
-            Ending::Ignored(how) => out.push_str(&format!(" [{how}]")),
-            Ending::Background => out.push_str(" [&]"),
-            Ending::TreeCompared => out.push_str(" [tree]"),
+            CommandEnding::Counts => {}
+            CommandEnding::Ignored(how) => out.push_str(&format!(" [{how}]")),
+            CommandEnding::Background => out.push_str(" [&]"),
+            CommandEnding::TreeCompared => out.push_str(" [tree]"),
         }
         match found.oddness % NARROW {
             0 => {}
@@ -47,7 +47,7 @@ fn commands(reading: &Reading) -> Vec<String> {
     reading.found.iter().map(show).collect()
 }
 
-fn not_read(reading: &Reading) -> Vec<String> {
+fn not_read(reading: &SourceReading) -> Vec<String> {
     let show = |skipped: &crate::found::NotRead| {
         let part = skipped.part.as_deref().unwrap_or("file");
         format!("{}: {part}: {}", skipped.place.line, skipped.why)
@@ -417,7 +417,10 @@ fn cycles_and_odd_values_end() {
     }
     let merged = "on: push\njobs:\n  a: &a\n    env: &e {RUSTFLAGS: -x}\n    steps: &s [{run: x}]\n  b:\n    <<: *a\n    env: {<<: *e, TZ: UTC}\n";
     let reading = read(&tree(&[(CI, merged)]));
-    assert_eq!(commands(&reading), ["RUSTFLAGS=-x x", "RUSTFLAGS=-x TZ=UTC x"]);
+    assert_eq!(
+        commands(&reading),
+        ["RUSTFLAGS=-x x", "RUSTFLAGS=-x TZ=UTC x"]
+    );
     let named = tree(&[(
         ".github/workflows/a\nb.yml",
         "on: push\njobs: {\"a\\nb\": {steps: [{name: \"c\\nd\", run: x}]}}",

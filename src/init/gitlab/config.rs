@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 use std::slice;
-use vplan_front::tree::{Key, Value};
+use vplan_front::tree::{TreeKey, TreeValue};
 
 /// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";
@@ -21,28 +21,28 @@ pub(super) struct Config {
     seen: BTreeSet<RepoPath>,
     pub(super) data: DataFile,
     /// What the files say; an earlier one holds over those after it.
-    roots: Vec<Node>,
+    roots: Vec<TreeNode>,
 }
 
 /// A job and what it extends; an earlier mapping holds over those after it.
-pub(super) struct Job<'c>(Vec<&'c Node>);
+pub(super) struct Job<'c>(Vec<&'c TreeNode>);
 
 impl Job<'_> {
     /// What it and all that it extends have under a key, the last to hold first.
-    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Node> {
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &TreeNode> {
         self.0.iter().filter_map(move |node| node.get(key))
     }
 }
 
 impl Keys for Job<'_> {
-    fn at(&self, keys: &str) -> Option<&Node> {
+    fn at(&self, keys: &str) -> Option<&TreeNode> {
         self.0.iter().find_map(|node| node.at(keys))
     }
 }
 
 impl Config {
     /// Reads a file, and then what it includes from the repository.
-    pub(super) fn add(&mut self, tree: &Tree, file: &RepoPath, sink: &mut Sink) {
+    pub(super) fn add(&mut self, tree: &RepositoryTree, file: &RepoPath, sink: &mut Sink) {
         if self.seen.len() >= MAX_FILES || !self.seen.insert(file.clone()) {
             return;
         }
@@ -69,13 +69,13 @@ impl Config {
     }
 
     /// The jobs, in the order in which they are included.
-    pub(super) fn jobs(&self) -> Vec<(&Key, Job<'_>)> {
+    pub(super) fn jobs(&self) -> Vec<(&TreeKey, Job<'_>)> {
         let mut names = BTreeSet::new();
-        let is_job = |(key, node): &&(Key, Node)| {
+        let is_job = |(key, node): &&(TreeKey, TreeNode)| {
             let named = !key.name.starts_with('.') && !is_listed("gitlab", &key.name);
-            named && matches!(node.value, Value::Map(_))
+            named && matches!(node.value, TreeValue::Map(_))
         };
-        let all = self.roots.iter().rev().flat_map(Node::entries);
+        let all = self.roots.iter().rev().flat_map(TreeNode::entries);
         let jobs = all
             .filter(is_job)
             .filter(|(key, _)| names.insert(&key.name));
@@ -84,12 +84,12 @@ impl Config {
 
     /// A job, what it extends last before the others.
     fn job(&self, name: &str) -> Job<'_> {
-        let mut all: Vec<&Node> = Vec::new();
+        let mut all: Vec<&TreeNode> = Vec::new();
         let mut seen = BTreeSet::new();
         let mut left = vec![name.to_owned()];
         while let Some(name) = left.pop().filter(|_| seen.len() < MAX_EXTENDED) {
             if seen.insert(name.clone()) {
-                let own: Vec<&Node> = self.tops(&name).collect();
+                let own: Vec<&TreeNode> = self.tops(&name).collect();
                 let extended = own.iter().find_map(|node| node.get("extends"));
                 left.extend(extended.into_iter().flat_map(scalars));
                 all.extend(own);
@@ -99,22 +99,22 @@ impl Config {
     }
 
     /// What files have under a key of the top level.
-    pub(super) fn tops(&self, key: &str) -> impl Iterator<Item = &Node> {
+    pub(super) fn tops(&self, key: &str) -> impl Iterator<Item = &TreeNode> {
         self.roots.iter().filter_map(move |root| root.get(key))
     }
 
     /// The items of lists in lists, or a single value, with the references in them put in.
-    pub(super) fn values<'c>(&'c self, node: Option<&'c Node>) -> Vec<&'c Node> {
+    pub(super) fn values<'c>(&'c self, node: Option<&'c TreeNode>) -> Vec<&'c TreeNode> {
         flattened(&self.roots, node)
     }
 }
 
 /// The items of lists in lists, or a single value.
-pub(super) fn flat(node: Option<&Node>) -> Vec<&Node> {
+pub(super) fn flat(node: Option<&TreeNode>) -> Vec<&TreeNode> {
     flattened(&[], node)
 }
 
-fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
+fn flattened<'c>(roots: &'c [TreeNode], node: Option<&'c TreeNode>) -> Vec<&'c TreeNode> {
     let mut out = Vec::new();
     // The lists that are read, each with the number of references that lead to it.
     let first = node.map(|node| (slice::from_ref(node).iter(), 0));
@@ -126,15 +126,15 @@ fn flattened<'c>(roots: &'c [Node], node: Option<&'c Node>) -> Vec<&'c Node> {
         let (next, depth) = (items.next(), *depth);
         match next.map(|node| (node, &node.value, node.get(REFERENCE))) {
             None => drop(lists.pop()),
-            Some((_, Value::List(items), _)) => lists.push((items.iter(), depth)),
+            Some((_, TreeValue::List(items), _)) => lists.push((items.iter(), depth)),
             Some((_, _, Some(keys))) if depth < MAX_DEPTH => {
                 let keys = scalars(keys);
-                let step = |node: &'c Node, key: &String| node.get(key);
-                let at = |root: &'c Node| keys.iter().try_fold(root, step);
+                let step = |node: &'c TreeNode, key: &String| node.get(key);
+                let at = |root: &'c TreeNode| keys.iter().try_fold(root, step);
                 let found = roots.iter().find_map(at).filter(|_| !keys.is_empty());
                 lists.extend(found.map(|found| (slice::from_ref(found).iter(), depth + 1)));
             }
-            Some((_, Value::Null, _) | (_, _, Some(_))) => {}
+            Some((_, TreeValue::Null, _) | (_, _, Some(_))) => {}
             Some((node, ..)) => out.push(node),
         }
     }

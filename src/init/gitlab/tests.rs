@@ -1,16 +1,16 @@
 //! Tests of the reader of GitLab pipelines.
 
 use super::*;
-use crate::found::Ending;
+use crate::found::CommandEnding;
 
-fn read(tree: &Tree) -> Reading {
+fn read(tree: &RepositoryTree) -> SourceReading {
     super::read(tree, &tree.present(".gitlab-ci.yml"))
 }
 
-fn tree(files: &[(&str, &str)]) -> Tree {
-    Tree {
+fn tree(files: &[(&str, &str)]) -> RepositoryTree {
+    RepositoryTree {
         default_branch: Some("main".to_owned()),
-        ..Tree::from_files(files)
+        ..RepositoryTree::from_files(files)
     }
 }
 
@@ -22,7 +22,7 @@ fn check(files: &[(&str, &str)], want: &[&str], want_not_read: &[&str]) {
             .iter()
             .map(|(name, value)| format!("{name}={value} "))
             .collect();
-        let ending = if found.ending == Ending::Counts {
+        let ending = if found.ending == CommandEnding::Counts {
             ""
         } else {
             " [ignored]"

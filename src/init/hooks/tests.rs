@@ -4,7 +4,7 @@ use super::*;
 
 /// The commands of a file, with the globs of those that have some, and what is not read.
 fn listed(key: &str, file: &str, text: &str) -> Vec<String> {
-    let tree = Tree::from_files(&[(file, text)]);
+    let tree = RepositoryTree::from_files(&[(file, text)]);
     let manager = managers().find(|manager| manager.key == key).unwrap();
     let path = RepoPath::parse(file.as_bytes()).unwrap();
     let found = read_file(&tree, manager, &path);

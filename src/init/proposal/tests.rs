@@ -19,10 +19,10 @@ fn workflow(steps: &[&str]) -> String {
 
 /// The checks: verb, name, command and what they need.
 fn checks(files: &[(&str, &str)]) -> Vec<String> {
-    let proposal = propose(&Tree::from_files(files), "x");
+    let proposal = propose(&RepositoryTree::from_files(files), "x");
     valid(&proposal.text);
     let all = &proposal.checks;
-    let one = |check: &Check| {
+    let one = |check: &ProposedCheck| {
         let needs: Vec<&str> = check.needs.iter().map(|at| &*all[*at].name).collect();
         let (verb, name, words) = (check.verb.verb(), &check.name, check.found.words.join(" "));
         format!("{verb} {name}: {words} [{}]", needs.join(" "))
@@ -90,7 +90,7 @@ fn the_usual_test_is_that_of_the_builder_whose_files_are_there() {
 /// The checks, and the commands and jobs that are left with their reasons.
 fn proposed(workflow: &str, more: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let files = [&[(".github/workflows/ci.yml", workflow)], more].concat();
-    let account = propose(&Tree::from_files(&files), "x").account;
+    let account = propose(&RepositoryTree::from_files(&files), "x").account;
     let left = account.left.iter();
     let left = left.map(|left| format!("{}: {}", left.text, left.why));
     let not_read = account.not_read.iter().map(|one| one.why.clone());
@@ -172,7 +172,7 @@ fn what_every_change_starts_comes_before_what_some_changes_or_a_push_start() {
         (".github/workflows/b.yml", &*every),
         (".github/workflows/c.yml", release),
     ];
-    let proposal = propose(&Tree::from_files(&files), "x");
+    let proposal = propose(&RepositoryTree::from_files(&files), "x");
     assert!(proposal.text.contains("# b.yml:6"), "{}", proposal.text);
     assert!(!proposal.text.contains("paths of") && !proposal.text.contains("dist"));
     let why = &proposal.account.not_read[0].why;
@@ -296,7 +296,7 @@ fn a_job_of_which_nothing_is_taken_over_is_named() {
         job("unknown", "{run: frobnicate}"),
     ];
     let account = propose(
-        &Tree::from_files(&[(".github/workflows/ci.yml", &*jobs.concat())]),
+        &RepositoryTree::from_files(&[(".github/workflows/ci.yml", &*jobs.concat())]),
         "x",
     )
     .account;
@@ -327,7 +327,7 @@ fn the_paths_of_a_workflow_keep_its_name_in_a_recipe() {
         (".github/workflows/ci.yml", text),
         ("justfile", "ci:\n  npm install\n  eslint .\n"),
     ];
-    let proposal = propose(&Tree::from_files(&files), "x");
+    let proposal = propose(&RepositoryTree::from_files(&files), "x");
     assert!(
         proposal.text.contains("# paths of ci.yml\n"),
         "{}",
@@ -343,7 +343,7 @@ fn the_paths_of_a_workflow_keep_its_name_in_a_recipe() {
 #[test]
 fn a_second_ci_system_is_a_line() {
     let text = workflow(&["pytest"]);
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         (".github/workflows/ci.yml", &text),
         (".gitlab-ci.yml", "a:\n  script: make test\n"),
         (".travis.yml", "script: make test\n"),
@@ -374,7 +374,10 @@ fn the_rest_is_listed_where_there_are_too_many() {
     let steps: Vec<String> = (0..20).map(|n| format!("make test-{}", word(n))).collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let text = workflow(&steps);
-    let proposal = propose(&Tree::from_files(&[(".github/workflows/ci.yml", &text)]), "x");
+    let proposal = propose(
+        &RepositoryTree::from_files(&[(".github/workflows/ci.yml", &text)]),
+        "x",
+    );
     assert_eq!(proposal.checks.len(), 14);
     assert_eq!(proposal.account.tests().count(), 6);
 }
@@ -392,7 +395,7 @@ fn a_recipe_that_names_itself_ends() {
         ),
         (".github/workflows/ci.yml", &*workflow(&["npm run ci"])),
     ];
-    let proposal = propose(&Tree::from_files(&files), "x");
+    let proposal = propose(&RepositoryTree::from_files(&files), "x");
 
     assert!(proposal.checks.is_empty() && proposal.account.left.len() == 1);
 }
@@ -411,12 +414,12 @@ fn npm_workspace(count: usize, scripts: &str, root: &str) -> Vec<(String, String
     files
 }
 
-fn tree_of(files: &[(String, String)]) -> Tree {
+fn tree_of(files: &[(String, String)]) -> RepositoryTree {
     let files: Vec<(&str, &str)> = files
         .iter()
         .map(|(name, text)| (&**name, &**text))
         .collect();
-    Tree::from_files(&files)
+    RepositoryTree::from_files(&files)
 }
 
 const TESTS: &str = r#""test": "jest", "lint": "eslint .""#;
@@ -470,7 +473,7 @@ fn packages_that_ci_names_one_by_one_are_rows() {
     let rows = |steps: &[&str], manifests: &[(&str, &str)]| {
         let text = workflow(steps);
         let files = [&[(".github/workflows/ci.yml", &*text)], manifests].concat();
-        let proposal = propose(&Tree::from_files(&files), "x");
+        let proposal = propose(&RepositoryTree::from_files(&files), "x");
         valid(&proposal.text);
         proposal.text
     };
@@ -545,8 +548,8 @@ proptest! {
         ], ".{0,12}", ".{0,8}", ".{0,8}"),
         0..9,
     )) {
-        let tree = Tree::default();
-        let mut reading = Reading::default();
+        let tree = RepositoryTree::default();
+        let mut reading = SourceReading::default();
         for (line, (command, argument, label, value)) in (1..).zip(&commands) {
             let dir = RepoPath::parse(label.as_bytes()).unwrap_or_default();
             let mut words = words(command);
@@ -567,7 +570,7 @@ proptest! {
             .chain(account.left.iter().chain(&account.setup).map(|one| one.place.line))
             .collect();
         for one in &reading.found {
-            let is_silent = classify(one, &tree).class == Class::Silent;
+            let is_silent = classify(one, &tree).class == CommandClass::Silent;
             prop_assert!(is_silent || places.contains(&one.place.line), "{:?}", one.words);
         }
     }

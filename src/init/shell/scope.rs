@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ShellValue {
     Known(String),
     /// Unset: it is empty.
     Unset,
@@ -14,10 +14,10 @@ pub enum Value {
 
 /// Where shell text begins: the folder and the variables.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct ShellScope {
     pub dir: RepoPath,
     /// The variables that are set. Others are unset, but for those of every shell and CI system.
-    pub variables: BTreeMap<String, Value>,
+    pub variables: BTreeMap<String, ShellValue>,
 }
 
 /// Programs that only list files: a shell expands them.
@@ -36,13 +36,13 @@ pub(super) struct Filled {
 /// A part of a word with its value.
 struct Part<'w> {
     raw: &'w str,
-    value: Value,
+    value: ShellValue,
     is_text: bool,
     /// Whether a shell leaves it as it is.
     is_quoted: bool,
 }
 
-impl Scope {
+impl ShellScope {
     /// A folder without variables.
     pub(crate) fn new(dir: &RepoPath) -> Self {
         Self {
@@ -56,10 +56,11 @@ impl Scope {
         let mut out = Filled::default();
         // An unset variable is not an argument; inside a word it is unclear.
         let is_nothing = |part: &Part<'_>| match &part.value {
-            Value::Known(text) => part.is_text && text.is_empty(),
-            value => *value == Value::Unset,
+            ShellValue::Known(text) => part.is_text && text.is_empty(),
+            value => *value == ShellValue::Unset,
         };
-        if parts.iter().all(is_nothing) && parts.iter().any(|part| part.value == Value::Unset) {
+        if parts.iter().all(is_nothing) && parts.iter().any(|part| part.value == ShellValue::Unset)
+        {
             return out;
         }
         if word.starts_with('~') {
@@ -70,7 +71,7 @@ impl Scope {
         let mut field: Option<String> = None;
         for part in parts {
             let raw = part.raw;
-            let Value::Known(value) = part.value else {
+            let ShellValue::Known(value) = part.value else {
                 let field = field.get_or_insert_default();
                 // The output of a process as a file, which only a shell makes.
                 let is_process = raw.starts_with("<(") && !raw.contains('$');
@@ -109,26 +110,26 @@ impl Scope {
     }
 
     /// The name and value of `NAME=VALUE`.
-    pub(super) fn assignment<'w>(&self, word: &'w str) -> Option<(&'w str, Value)> {
+    pub(super) fn assignment<'w>(&self, word: &'w str) -> Option<(&'w str, ShellValue)> {
         let (name, value) = word.split_once('=')?;
         let (name, value) = match name.strip_suffix('+') {
-            Some(name) => (name, Value::Unknown),
+            Some(name) => (name, ShellValue::Unknown),
             None => (name, self.joined(value)),
         };
         is_env_name(name).then_some((name, value))
     }
 
     /// The text of a word that is one value; unset variables are empty.
-    pub(super) fn joined(&self, word: &str) -> Value {
+    pub(super) fn joined(&self, word: &str) -> ShellValue {
         let mut all = String::new();
         for part in self.parts(word, false) {
             match part.value {
-                Value::Known(text) => all.push_str(&text),
-                Value::Unset => {}
-                Value::Unknown => return Value::Unknown,
+                ShellValue::Known(text) => all.push_str(&text),
+                ShellValue::Unset => {}
+                ShellValue::Unknown => return ShellValue::Unknown,
             }
         }
-        Value::Known(all)
+        ShellValue::Known(all)
     }
 
     /// The parts of a word, or of a text in double quotes.
@@ -161,7 +162,7 @@ impl Scope {
                 _ => (text, None),
             };
             let value = match text {
-                Some(text) => Value::Known(text.to_owned()),
+                Some(text) => ShellValue::Known(text.to_owned()),
                 None => self.value(raw),
             };
             parts.push(Part {
@@ -176,13 +177,15 @@ impl Scope {
     }
 
     /// The value of what a `$` or a backquote begins.
-    fn value(&self, raw: &str) -> Value {
+    fn value(&self, raw: &str) -> ShellValue {
         if let Some(inner) = output(raw).map(one_line) {
             let mut outputs = columns("output");
             return match outputs.find(|[program, _]| *program == inner) {
-                Some([_, "/"]) => Value::Known(self.up()),
-                Some([_, output]) => Value::Known(output.to_owned()),
-                None => self.echoed(&inner).map_or(Value::Unknown, Value::Known),
+                Some([_, "/"]) => ShellValue::Known(self.up()),
+                Some([_, output]) => ShellValue::Known(output.to_owned()),
+                None => self
+                    .echoed(&inner)
+                    .map_or(ShellValue::Unknown, ShellValue::Known),
             };
         }
         let inner = raw.strip_prefix('$').unwrap_or_default();
@@ -191,23 +194,23 @@ impl Scope {
         let name = name_of(inner);
         let operator = inner.get(name.len()..).unwrap_or_default();
         match self.variables.get(name) {
-            Some(Value::Known(text)) if !operator.is_empty() => {
-                replaced(text, operator).map_or(Value::Unknown, Value::Known)
+            Some(ShellValue::Known(text)) if !operator.is_empty() => {
+                replaced(text, operator).map_or(ShellValue::Unknown, ShellValue::Known)
             }
             // What other operators make of it is not read.
-            _ if name.is_empty() || name != inner => Value::Unknown,
+            _ if name.is_empty() || name != inner => ShellValue::Unknown,
             Some(value) => value.clone(),
-            None if is_listed("root-variables", name) => Value::Known(self.up()),
-            None if name == "PWD" => Value::Known(".".to_owned()),
-            None if is_listed("machine-variables", name) => Value::Unknown,
-            None => Value::Unset,
+            None if is_listed("root-variables", name) => ShellValue::Known(self.up()),
+            None if name == "PWD" => ShellValue::Known(".".to_owned()),
+            None if is_listed("machine-variables", name) => ShellValue::Unknown,
+            None => ShellValue::Unset,
         }
     }
 
     /// What `echo TEXT | tr -d CHARACTERS` prints.
     fn echoed(&self, inner: &str) -> Option<String> {
         let known = |word: &str| match self.joined(word.trim()) {
-            Value::Known(text) => Some(text),
+            ShellValue::Known(text) => Some(text),
             _ => None,
         };
         let mut parts = inner.split('|').map(str::trim);

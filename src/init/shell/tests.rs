@@ -3,15 +3,15 @@
 use super::*;
 use proptest::prelude::*;
 
-fn scope() -> Scope {
-    let known = |text: &str| Value::Known(text.to_owned());
-    Scope {
+fn scope() -> ShellScope {
+    let known = |text: &str| ShellValue::Known(text.to_owned());
+    ShellScope {
         dir: RepoPath::root(),
         variables: [
             ("ONE".to_owned(), known("one")),
             ("TWO".to_owned(), known("x y")),
             ("NONE".to_owned(), known("")),
-            ("TOKEN".to_owned(), Value::Unknown),
+            ("TOKEN".to_owned(), ShellValue::Unknown),
         ]
         .into(),
     }
@@ -31,10 +31,10 @@ fn commands(text: &str) -> Vec<String> {
             out.push_str(&format!(" ?{unknown}"));
         }
         match &command.ending {
-            Ending::Counts => {}
-            Ending::Ignored(how) => out.push_str(&format!(" [{how}]")),
-            Ending::Background => out.push_str(" [&]"),
-            Ending::TreeCompared => out.push_str(" [tree]"),
+            CommandEnding::Counts => {}
+            CommandEnding::Ignored(how) => out.push_str(&format!(" [{how}]")),
+            CommandEnding::Background => out.push_str(" [&]"),
+            CommandEnding::TreeCompared => out.push_str(" [tree]"),
         }
         out
     };
@@ -204,7 +204,7 @@ fn commands_of_texts() {
 
 #[test]
 fn places_and_texts_are_of_the_source() {
-    let commands = split("a\n\nX=1 b \\\n  c  # d\ncd x\ne", &Scope::default());
+    let commands = split("a\n\nX=1 b \\\n  c  # d\ncd x\ne", &ShellScope::default());
     let got: Vec<(u32, &str)> = commands.iter().map(|c| (c.place.line, &*c.text)).collect();
     assert_eq!(got, [(0, "a"), (2, "X=1 b c"), (5, "e")]);
 }
@@ -213,10 +213,10 @@ fn places_and_texts_are_of_the_source() {
 fn later_steps_have_what_a_script_sets() {
     let text = "echo \"A=b c\" >> $GITHUB_ENV\necho \"T=$(date)\" >> \"$GITHUB_ENV\"";
     let want = [
-        ("A".to_owned(), Value::Known("b c".to_owned())),
-        ("T".to_owned(), Value::Unknown),
+        ("A".to_owned(), ShellValue::Known("b c".to_owned())),
+        ("T".to_owned(), ShellValue::Unknown),
     ];
-    assert_eq!(read(text, &Scope::default()).sets, want);
+    assert_eq!(read(text, &ShellScope::default()).sets, want);
 }
 
 #[test]
@@ -302,12 +302,12 @@ proptest! {
 
     #[test]
     fn any_characters_are_split(text in "\\PC{0,60}") {
-        let _ = split(&text, &Scope::default());
+        let _ = split(&text, &ShellScope::default());
     }
 
     #[test]
     fn quotes_hold_what_is_in_them(inner in "[^'\0\r]{1,20}", after in "[a-z]{1,9}") {
-        let commands = split(&format!("a '{inner}'; {after}x"), &Scope::default());
+        let commands = split(&format!("a '{inner}'; {after}x"), &ShellScope::default());
         prop_assert_eq!(commands.len(), 2);
         prop_assert_eq!(&commands[0].words[1], &inner);
     }

@@ -1,7 +1,7 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
-use crate::makefile::{self, Line};
+use crate::makefile::{self, MakefileLine};
 use crate::prelude::*;
 
 type Pattern = LazyLock<Option<Regex>>;
@@ -41,13 +41,13 @@ pub(super) fn make(text: &str) -> Vec<Task> {
     // Whether recipe lines belong to the last one, whose name is that of all targets of its rule.
     let mut open = false;
     for (line, text) in makefile::lines(text) {
-        match Line::parse(&text) {
-            Line::Recipe(command) => {
+        match MakefileLine::parse(&text) {
+            MakefileLine::Recipe(command) => {
                 if let Some(task) = tasks.last_mut().filter(|_| open) {
                     task.commands.push((line, recipe_line(command)));
                 }
             }
-            Line::Variable(left, value) => {
+            MakefileLine::Variable(left, value) => {
                 let name = left.trim_end_matches(['?', ':', '+']);
                 let mode = left.get(name.len()..).unwrap_or_default();
                 let name = name.trim().strip_prefix("export ").unwrap_or(name).trim();
@@ -61,8 +61,8 @@ pub(super) fn make(text: &str) -> Vec<Task> {
                     _ => drop(variables.insert(name.to_owned(), value)),
                 }
             }
-            Line::OfTargets(_) => {}
-            Line::Rule(names, needs, inline) => {
+            MakefileLine::OfTargets(_) => {}
+            MakefileLine::Rule(names, needs, inline) => {
                 let needs = needs.split_whitespace().take_while(|need| *need != "|");
                 let inline = Some((line, inline.trim().to_owned()));
                 let inline = inline.filter(|(_, inline)| !inline.is_empty());
@@ -73,7 +73,7 @@ pub(super) fn make(text: &str) -> Vec<Task> {
                 });
                 open = true;
             }
-            Line::Other => {
+            MakefileLine::Other => {
                 let mut words = makefile::without_comment(&text).split_whitespace();
                 let stays = |word| listed("ifeq* ifneq* ifdef ifndef else endif", word);
                 open &= words.next().is_none_or(stays);

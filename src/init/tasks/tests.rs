@@ -12,7 +12,7 @@ fn kind(key: &str) -> Kind {
 
 /// The tasks of a file: name, what it needs, commands.
 fn listed(key: &str, file: &str, text: &str) -> Vec<String> {
-    let tree = Tree::from_files(&[(file, text)]);
+    let tree = RepositoryTree::from_files(&[(file, text)]);
     let tasks = read(&tree, kind(key), &path(file)).unwrap();
     let one = |task: &Task| {
         let commands: Vec<&str> = task.commands.iter().map(|(_, text)| &**text).collect();
@@ -56,7 +56,7 @@ fn scripts_of_packages_and_their_manager() {
         listed("package-json", "package.json", text),
         ["test [] jest", "lint [] eslint ."]
     );
-    let tree = Tree::from_files(&[
+    let tree = RepositoryTree::from_files(&[
         ("package.json", text),
         ("web/package.json", "{}"),
         ("api/yarn.lock", ""),
@@ -212,7 +212,7 @@ fn tasks_that_are_data() {
 
 #[test]
 fn a_broken_file_is_an_error() {
-    let tree = Tree::from_files(&[("package.json", "{")]);
+    let tree = RepositoryTree::from_files(&[("package.json", "{")]);
     assert!(read(&tree, kind("package-json"), &path("package.json")).is_err());
     assert!(of_program(&tree, "npm", &RepoPath::root()).is_none());
 }

@@ -2,7 +2,7 @@
 
 use crate::makefile::lines;
 use crate::prelude::*;
-use vplan_front::tree::Value;
+use vplan_front::tree::TreeValue;
 
 /// The most names that one pattern generates.
 const MAX_NAMES: usize = 256;
@@ -52,8 +52,8 @@ pub(super) fn data(data: &DataFile, table: &str) -> Vec<Task> {
         let above = "\n".repeat(data.line(node.place) as usize);
         return ini(&format!("{above}{}", node.text().unwrap_or_default()));
     }
-    let own = |name: &str, node: &Node| {
-        let of = |node: &Node| (data.line(node.place), command(node));
+    let own = |name: &str, node: &TreeNode| {
+        let of = |node: &TreeNode| (data.line(node.place), command(node));
         let mut task = Task::new(name, data.line(node.place));
         task.commands = node.list_at("commands").iter().map(of).collect();
         task.dir = node.scalar_at("change_dir");
@@ -63,15 +63,15 @@ pub(super) fn data(data: &DataFile, table: &str) -> Vec<Task> {
     let all = root.entries_at("env").iter();
     let all = all.map(|(key, node)| own(&key.name, node));
     let sections: Vec<Task> = base.into_iter().chain(all).collect();
-    let listed = root.list_at("env_list").iter().filter_map(Node::text);
+    let listed = root.list_at("env_list").iter().filter_map(TreeNode::text);
     environments(&sections, listed.flat_map(names).collect())
 }
 
 /// The words of a command; a reference to arguments is their default.
-fn command(node: &Node) -> String {
+fn command(node: &TreeNode) -> String {
     let words = node.list().iter().map(|word| match &word.value {
-        Value::Text(text) => quoted(text),
-        _ if word.get("replace").and_then(Node::text) == Some("posargs") => {
+        TreeValue::Text(text) => quoted(text),
+        _ if word.get("replace").and_then(TreeNode::text) == Some("posargs") => {
             word.get("default").map(command).unwrap_or_default()
         }
         _ => "{computed}".to_owned(),

@@ -6,7 +6,7 @@ use super::token::{self, Token, TokenError, Tokens};
 use super::{command, each};
 use crate::ast::{Arg, Value};
 use crate::error::{self, quote};
-use crate::statement::{Item, Keyword, Slot};
+use crate::statement::{Keyword, Slot, StatementItem};
 use std::borrow::Cow;
 use vplan_base::diagnostic::Diagnostic;
 use vplan_base::hole::{has_hole, holes, package_hole};
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         match slot {
             Slot::Any(_) | Slot::Maybe(_) if !is_value => {}
             Slot::Level if !is_word => {}
-            Slot::Level => self.one(Item::Word("a level"), head, parts),
+            Slot::Level => self.one(StatementItem::Word("a level"), head, parts),
             Slot::One(item) | Slot::Maybe(item) => self.one(item, head, parts),
             Slot::Many(item) | Slot::Any(item) => {
                 self.one(item, head, parts);
@@ -133,32 +133,35 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn one(&mut self, item: Item, head: Head, parts: &mut Parts<'a>) {
+    pub(super) fn one(&mut self, item: StatementItem, head: Head, parts: &mut Parts<'a>) {
         let is_brace = |token: &Token<'_>| token.is_mark("{") || token.is_mark("}");
         let Some(token) = parts.tokens.next_if(|token| !is_brace(token)) else {
             return self.missing(expected(item), head, parts);
         };
         let span = token.span;
         match (item, token.value) {
-            (Item::Name, Value::Word(word)) => {
+            (StatementItem::Name, Value::Word(word)) => {
                 parts.broken |= !self.name(word, span, false);
                 parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Reference, Value::Word(word)) => {
+            (StatementItem::Reference, Value::Word(word)) => {
                 let is_sound = is_pattern(word) || self.name(word, span, true);
                 parts.broken |= !is_sound;
                 parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Word(_), Value::Word(word)) => {
+            (StatementItem::Word(_), Value::Word(word)) => {
                 if let Some((_, name)) = holes(word).next() {
                     self.fail(hole_place(name, self.place(span)), parts);
                 }
                 parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Str | Item::Sel | Item::Glob, Value::Str(mut string)) => {
+            (
+                StatementItem::Str | StatementItem::Sel | StatementItem::Glob,
+                Value::Str(mut string),
+            ) => {
                 let is_served = head.statement.keyword == Keyword::Ready;
                 if string.holes {
-                    let kind = (item != Item::Str, is_served);
+                    let kind = (item != StatementItem::Str, is_served);
                     parts.broken |= !self.knows_holes(&string.text, span, kind);
                 }
                 // Outside of an `each` a plain string has none.
@@ -166,15 +169,18 @@ impl<'a> Parser<'a> {
                 string.holes &= holes(&string.text).any(|(_, name)| fillable.has(name));
                 parts.args.push(Arg::new(span, Value::Str(string)));
             }
-            (Item::Sel, Value::Word(word)) if is_reference(&without_holes(word)) => {
+            (StatementItem::Sel, Value::Word(word)) if is_reference(&without_holes(word)) => {
                 parts.broken |= !self.name(word, span, true);
                 parts.args.push(Arg::new(span, Value::Word(word)));
             }
-            (Item::Sel, Value::Mark("!")) => self.negated(span, parts),
-            (Item::Sel | Item::Glob, Value::Word(word)) => {
+            (StatementItem::Sel, Value::Mark("!")) => self.negated(span, parts),
+            (StatementItem::Sel | StatementItem::Glob, Value::Word(word)) => {
                 let whole = parts.tokens.next_glued(span);
                 parts.broken = true;
-                if word.contains(['*', '?', '[', '/', '.']) || whole != span || item == Item::Glob {
+                if word.contains(['*', '?', '[', '/', '.'])
+                    || whole != span
+                    || item == StatementItem::Glob
+                {
                     let found = self.slice(whole);
                     let message = format!("{} is not quoted", quote(found));
                     let label = "a glob stands in quotes";
@@ -184,10 +190,13 @@ impl<'a> Parser<'a> {
                     self.name(word, whole, true);
                 }
             }
-            (Item::Name | Item::Reference | Item::Word(_), Value::Str(string)) => {
+            (
+                StatementItem::Name | StatementItem::Reference | StatementItem::Word(_),
+                Value::Str(string),
+            ) => {
                 let help = format!("write {} without quotes", quote(&string.text));
                 // The name is known all the same.
-                if let (Item::Name, Cow::Borrowed(name)) = (item, &string.text)
+                if let (StatementItem::Name, Cow::Borrowed(name)) = (item, &string.text)
                     && is_name(name)
                 {
                     parts.args.push(Arg::new(span, Value::Word(name)));
@@ -195,7 +204,7 @@ impl<'a> Parser<'a> {
                 let label = format!("{} is expected", expected(item));
                 self.unexpected(span, &label, &help, parts);
             }
-            (Item::Str, Value::Word(_)) => {
+            (StatementItem::Str, Value::Word(_)) => {
                 let span = parts.tokens.next_glued(span);
                 let help = format!("write `\"{}\"`", self.slice(span));
                 self.unexpected(span, "a string is expected", &help, parts);
@@ -242,7 +251,7 @@ impl<'a> Parser<'a> {
                 .next_if(|token| token.value == Value::Word("*"))
             {
                 Some(token) => parts.args.push(token.into_arg()),
-                None => self.one(Item::Reference, head, parts),
+                None => self.one(StatementItem::Reference, head, parts),
             }
             if parts.args.len() == before {
                 return drop(parts.tokens.take_last());
@@ -459,12 +468,12 @@ pub(super) fn hole_place(name: &str, place: Place) -> Diagnostic {
     .help("values stand in names, in \"…\", in the words of a command and in the value of an `env`")
 }
 
-fn expected(item: Item) -> &'static str {
+fn expected(item: StatementItem) -> &'static str {
     match item {
-        Item::Name | Item::Reference => "a name",
-        Item::Str => "a string",
-        Item::Sel => "a quoted glob or the name of a `paths` definition",
-        Item::Glob => "a quoted glob",
-        Item::Word(what) => what,
+        StatementItem::Name | StatementItem::Reference => "a name",
+        StatementItem::Str => "a string",
+        StatementItem::Sel => "a quoted glob or the name of a `paths` definition",
+        StatementItem::Glob => "a quoted glob",
+        StatementItem::Word(what) => what,
     }
 }

@@ -6,14 +6,14 @@ use super::parser::{Frame, Head, Parser};
 use super::token;
 use crate::ast::{Body, Node};
 use crate::error;
-use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use crate::statement::{self, Keyword, STATEMENTS, Statement, StatementContext};
 use vplan_base::span::Span;
 
 impl<'a> Parser<'a> {
     pub(super) fn push(
         &mut self,
         node: Node<'a>,
-        context: Context,
+        context: StatementContext,
         open: Span,
         indent: usize,
         doubtful: bool,
@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
         let end = line.content.start + trimmed;
         let open = Span::new(end.saturating_sub(1), end);
         if let Some(node) = self.unknown(line) {
-            self.push(node, Context::Unknown, open, line.indent, true);
+            self.push(node, StatementContext::Unknown, open, line.indent, true);
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
 
     /// Reads the following lines as the block that a head without a `{` should have opened: the
     /// error is not in them.
-    pub(super) fn presume(&mut self, node: Node<'a>, context: Context, indent: usize) {
+    pub(super) fn presume(&mut self, node: Node<'a>, context: StatementContext, indent: usize) {
         if self.frames.len() >= self.caps.depth {
             return self.add(node);
         }
@@ -80,7 +80,8 @@ impl<'a> Parser<'a> {
     /// Reads the following lines as if their head were missing: where the first line of a block
     /// does not belong, the others do not either.
     pub(super) fn presume_head(&mut self, statement: &'static Statement, line: &Line) {
-        let is_outer = |c: &Context| matches!(c, Context::Top | Context::Group);
+        let is_outer =
+            |c: &StatementContext| matches!(c, StatementContext::Top | StatementContext::Group);
         if is_outer(&self.context())
             && !statement.contexts.iter().any(is_outer)
             && let Some(context) = statement.contexts.first()
@@ -93,7 +94,7 @@ impl<'a> Parser<'a> {
 
     /// Whether the following lines are indented as the lines of a block are, and may be in this
     /// one.
-    pub(super) fn goes_deeper(&self, line: &Line, context: Context) -> bool {
+    pub(super) fn goes_deeper(&self, line: &Line, context: StatementContext) -> bool {
         let below = self.first_below(line);
         below.is_some_and(|(next, word)| {
             next.indent > line.indent && statement::find(word, context).is_some()
@@ -108,7 +109,7 @@ impl<'a> Parser<'a> {
         let behind = rest.trim_start();
         let word = token::word(behind).map_or("", |(_, word)| word);
         let otherwise = matches!(word, "else" | "elif" | "elseif" | "otherwise");
-        if !otherwise && !behind.is_empty() && self.context() != Context::Unknown {
+        if !otherwise && !behind.is_empty() && self.context() != StatementContext::Unknown {
             let span = Span::new(start + 1, start + text.trim_end().len());
             let message = "a `}` stands on a line of its own";
             let label = "this belongs to the next line";
@@ -129,7 +130,7 @@ impl<'a> Parser<'a> {
         } else {
             self.pop(brace, line.comment);
         }
-        if otherwise && self.context() != Context::Unknown {
+        if otherwise && self.context() != StatementContext::Unknown {
             let from = start + text.len() - behind.len();
             self.otherwise(Span::new(from, from + word.len()), line);
         } else if line.opens {

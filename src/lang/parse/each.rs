@@ -4,7 +4,7 @@ use super::parser::{Frame, Head, Parser, Parts, Text};
 use super::token::{self, Token};
 use crate::ast::{Arg, Node, Value};
 use crate::error::{self, quote};
-use crate::statement::{Item, Keyword};
+use crate::statement::{Keyword, StatementItem};
 use crate::word::{self, FILE_HOLES};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -189,12 +189,12 @@ impl<'a> Parser<'a> {
     /// `STRING [ 'with' strings ]`
     fn folders(&mut self, head: Head, behind: Text<'a>, parts: &mut Parts<'a>) {
         self.tokens(behind, parts);
-        self.one(Item::Glob, head, parts);
+        self.one(StatementItem::Glob, head, parts);
         if let Some(with) = parts.tokens.next_if(|t| t.value == Value::Word(WITH)) {
             parts.args.push(Arg::new(with.span, Value::Mark(WITH)));
-            self.one(Item::Str, head.with_keyword(with.span), parts);
+            self.one(StatementItem::Str, head.with_keyword(with.span), parts);
             while parts.tokens.peek().is_some_and(is_string) {
-                self.one(Item::Str, head.with_keyword(with.span), parts);
+                self.one(StatementItem::Str, head.with_keyword(with.span), parts);
             }
         }
     }
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         }
         self.tokens(behind, parts);
         if parts.tokens.peek().is_some_and(is_string) {
-            self.one(Item::Str, head, parts);
+            self.one(StatementItem::Str, head, parts);
         }
     }
 

@@ -9,7 +9,7 @@ use super::token;
 use crate::ast::{Arg, Node, Value};
 use crate::error::{self, quote};
 use crate::foreign::{self, Advice, Foreign};
-use crate::statement::{self, Context, Keyword, STATEMENTS, Slot, Statement};
+use crate::statement::{self, Keyword, STATEMENTS, Slot, Statement, StatementContext};
 use vplan_base::diagnostic::{Diagnostic, Severity};
 use vplan_base::name::is_name;
 use vplan_base::nearest::nearest;
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         let error = self.error(error::UNEXPECTED_BLOCK, message, brace, label);
         self.report(error.help(format!("write `{written}`, and so on")));
         let node = self.broken(head, line);
-        self.push(node, Context::Unknown, brace, line.indent, false);
+        self.push(node, StatementContext::Unknown, brace, line.indent, false);
     }
 
     /// Makes the node of a statement whose arguments are not known.
@@ -222,7 +222,7 @@ impl<'a> Parser<'a> {
             return Some(statement);
         }
         let around = matches!(row.advice, Advice::Around(_));
-        let checks = around && matches!(context, Context::Top | Context::Group);
+        let checks = around && matches!(context, StatementContext::Top | StatementContext::Group);
         self.push_foreign(line, checks);
         None
     }
@@ -264,14 +264,18 @@ impl<'a> Parser<'a> {
         let message = "unknown statement `else`";
         self.unknown_statement(message, span, "a block has no other branch", help);
         if line.opens {
-            let checks = matches!(self.context(), Context::Top | Context::Group);
+            let checks = matches!(
+                self.context(),
+                StatementContext::Top | StatementContext::Group
+            );
             self.push_foreign(line, checks);
         }
     }
 
     /// Opens the block of a line in another language.
     fn push_foreign(&mut self, line: &Line, checks: bool) {
-        let Some(statement) = statement::find("whenChangedAny", Context::Group).filter(|_| checks)
+        let Some(statement) =
+            statement::find("whenChangedAny", StatementContext::Group).filter(|_| checks)
         else {
             return self.push_unknown(line);
         };
@@ -280,7 +284,7 @@ impl<'a> Parser<'a> {
         // Broken and without arguments: its checks are known all the same.
         let keyword = open;
         let node = self.broken(Head { statement, keyword }, line);
-        self.push(node, Context::Group, open, line.indent, true);
+        self.push(node, StatementContext::Group, open, line.indent, true);
     }
 
     /// Reports a comment of another language. Returns whether the line was one.
@@ -350,7 +354,7 @@ impl<'a> Parser<'a> {
     ) -> bool {
         let context = self.context();
         let (brace, colon) = (rest.trim() == "{", rest.trim() == ":");
-        let is_outer = matches!(context, Context::Top | Context::Group);
+        let is_outer = matches!(context, StatementContext::Top | StatementContext::Group);
         let Some(statement) = statement::find("check", context)
             .filter(|_| is_outer && (brace || colon) && is_name(word) && !self.is_answered(word))
         else {
@@ -361,7 +365,8 @@ impl<'a> Parser<'a> {
         };
         // A key without a value heads lines of its own.
         let text = self.slice(next.content).trim_end();
-        let is_line = statement::find(first, Context::Check).is_some() && !text.ends_with(':');
+        let is_line =
+            statement::find(first, StatementContext::Check).is_some() && !text.ends_with(':');
         let near = || nearest(word, statement::allowed(context).map(|s| s.word)).is_some();
         if !is_line || (colon && self.nested(line).is_none()) || (brace && near()) {
             return false;
@@ -375,9 +380,9 @@ impl<'a> Parser<'a> {
         let name = Value::Word(self.slice(span));
         node.args.push(Arg::new(span, name));
         if brace {
-            self.push(node, Context::Check, span, line.indent, false);
+            self.push(node, StatementContext::Check, span, line.indent, false);
         } else {
-            self.presume(node, Context::Check, line.indent);
+            self.presume(node, StatementContext::Check, line.indent);
         }
         true
     }
@@ -413,8 +418,8 @@ impl<'a> Parser<'a> {
     ) -> bool {
         let start = rest.0.trim_start();
         let Some((behind, word)) = token::word(start).ok().filter(|(_, word)| {
-            let verb = statement::find(word, Context::Check).map(|s| s.keyword);
-            self.context() == Context::Defaults
+            let verb = statement::find(word, StatementContext::Check).map(|s| s.keyword);
+            self.context() == StatementContext::Defaults
                 && verb.is_some_and(|verb| (Keyword::Run..=Keyword::Judge).contains(&verb))
         }) else {
             return false;
@@ -494,12 +499,12 @@ impl<'a> Parser<'a> {
 }
 
 /// The statement of a word: that of this context, else of another one.
-fn word_of(word: &str, context: Context) -> Option<&'static Statement> {
+fn word_of(word: &str, context: StatementContext) -> Option<&'static Statement> {
     statement::find(word, context).or_else(|| STATEMENTS.iter().find(|s| s.word == word))
 }
 
 /// Names the place of a line, unless it is here.
-fn stands(line: &str, context: Context) -> String {
+fn stands(line: &str, context: StatementContext) -> String {
     let word = line.split(' ').next().unwrap_or(line);
     if statement::find(word, context).is_some() {
         return String::new();
@@ -514,7 +519,7 @@ fn stands(line: &str, context: Context) -> String {
 /// Adds the author's own globs to an advice about files.
 fn around(text: &str, value: &str) -> String {
     const GENERAL: &str = "whenChangedAny \"GLOB\" … {";
-    let condition = statement::find("whenChangedAny", Context::Top);
+    let condition = statement::find("whenChangedAny", StatementContext::Top);
     let regex = value.contains(['^', '$', '\\', '|']);
     match condition.and_then(|statement| meant(statement, value)) {
         Some(line) if text.contains(GENERAL) && !regex && line.contains('"') => {
@@ -525,11 +530,13 @@ fn around(text: &str, value: &str) -> String {
 }
 
 /// Returns the noun for a line of a context, and the predicate for a word that begins none.
-pub(super) fn noun(context: Context) -> (&'static str, String) {
+pub(super) fn noun(context: StatementContext) -> (&'static str, String) {
     match context {
-        Context::Top | Context::Group => ("statement", "begins no statement".to_owned()),
-        Context::File => ("assertion", format!("asserts nothing {}", context.name())),
-        Context::Change => ("statement", format!("changes nothing {}", context.name())),
+        StatementContext::Top | StatementContext::Group => {
+            ("statement", "begins no statement".to_owned())
+        }
+        StatementContext::File => ("assertion", format!("asserts nothing {}", context.name())),
+        StatementContext::Change => ("statement", format!("changes nothing {}", context.name())),
         _ => ("setting", format!("sets nothing {}", context.name())),
     }
 }

@@ -2,8 +2,8 @@
 //! statement's slots ask for. Only a line that reads without an error is offered.
 
 use super::argument::without_holes;
-use super::parser::{Caps, Head, Parser};
-use crate::statement::{Context, Item, Slot, Statement};
+use super::parser::{Head, Parser, ParserCaps};
+use crate::statement::{Slot, Statement, StatementContext, StatementItem};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 use vplan_base::command::{is_env_name, quote};
@@ -62,7 +62,7 @@ pub(super) fn meant_with(
 
 /// Whether a line of this statement reads without an error.
 fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
-    let mut parser = Parser::new(line, SourceId::default(), Caps::default());
+    let mut parser = Parser::new(line, SourceId::default(), ParserCaps::default());
     (parser.around, parser.is_line) = (known.to_vec(), true);
     let end = statement.word.len();
     let rest = line.get(end..).unwrap_or_default();
@@ -71,7 +71,9 @@ fn is_sound(statement: &'static Statement, line: &str, known: &[&str]) -> bool {
     let opens = parts.open.is_some();
     let blocks = match statement.body {
         // A check and an import may have either.
-        Some(Context::Check | Context::Service | Context::Change) => true,
+        Some(StatementContext::Check | StatementContext::Service | StatementContext::Change) => {
+            true
+        }
         Some(_) => opens,
         None => !opens,
     };
@@ -233,7 +235,7 @@ fn arguments(statement: &'static Statement, slots: &[Slot], rest: &str) -> Optio
             bits.next_if_eq(&Bit::Equals);
         }
         match slot {
-            Slot::One(Item::Str) if slots.len() == 1 => words.push(sentence(&mut bits)?),
+            Slot::One(StatementItem::Str) if slots.len() == 1 => words.push(sentence(&mut bits)?),
             Slot::One(item) => words.push(one(*item, &mut bits)?),
             Slot::Many(item) | Slot::Any(item) => many(*item, slot, &mut bits, &mut words)?,
             Slot::Maybe(item) => {
@@ -276,7 +278,7 @@ fn arguments(statement: &'static Statement, slots: &[Slot], rest: &str) -> Optio
 
 /// Writes the words of a text without quotes as one string.
 fn sentence(bits: &mut Bits) -> Option<String> {
-    let first = one(Item::Str, bits)?;
+    let first = one(StatementItem::Str, bits)?;
     let is_word = |bit: &Bit| matches!(bit, Bit::Word(_));
     let mut text = first;
     while let Some(Bit::Word(word)) = bits.next_if(is_word) {
@@ -286,7 +288,7 @@ fn sentence(bits: &mut Bits) -> Option<String> {
     Some(text)
 }
 
-fn many(item: Item, slot: &Slot, bits: &mut Bits, words: &mut Vec<String>) -> Option<()> {
+fn many(item: StatementItem, slot: &Slot, bits: &mut Bits, words: &mut Vec<String>) -> Option<()> {
     let before = words.len();
     loop {
         while bits.next_if_eq(&Bit::Comma).is_some() {}
@@ -299,27 +301,29 @@ fn many(item: Item, slot: &Slot, bits: &mut Bits, words: &mut Vec<String>) -> Op
 }
 
 /// Writes one argument.
-fn one(item: Item, bits: &mut Bits) -> Option<String> {
+fn one(item: StatementItem, bits: &mut Bits) -> Option<String> {
     let bit = bits.next()?;
     Some(match (item, bit) {
-        (Item::Str | Item::Sel | Item::Glob, Bit::Str(text)) => text,
+        (StatementItem::Str | StatementItem::Sel | StatementItem::Glob, Bit::Str(text)) => text,
         // What has a dot may be a name, but is a file more often.
-        (Item::Sel, Bit::Word(word))
+        (StatementItem::Sel, Bit::Word(word))
             if is_reference(&without_holes(word.strip_prefix('!').unwrap_or(&word)))
                 && !word.contains('.') =>
         {
             word
         }
-        (Item::Str | Item::Sel | Item::Glob, Bit::Word(word)) if !word.contains('\\') => {
+        (StatementItem::Str | StatementItem::Sel | StatementItem::Glob, Bit::Word(word))
+            if !word.contains('\\') =>
+        {
             format!("\"{word}\"")
         }
-        (Item::Name, Bit::Word(word)) if is_name(&without_holes(&word)) => word,
-        (Item::Reference, Bit::Word(word))
+        (StatementItem::Name, Bit::Word(word)) if is_name(&without_holes(&word)) => word,
+        (StatementItem::Reference, Bit::Word(word))
             if is_reference(&without_holes(&word)) || is_pattern(&without_holes(&word)) =>
         {
             word
         }
-        (Item::Name | Item::Reference, Bit::Str(text) | Bit::Word(text)) => {
+        (StatementItem::Name | StatementItem::Reference, Bit::Str(text) | Bit::Word(text)) => {
             let name = unquoted(&text).unwrap_or(&text);
             let name = if is_reference(name) {
                 name.to_owned()
@@ -328,7 +332,7 @@ fn one(item: Item, bits: &mut Bits) -> Option<String> {
             };
             is_reference(&name).then_some(name)?
         }
-        (Item::Word(what), Bit::Str(text) | Bit::Word(text)) => {
+        (StatementItem::Word(what), Bit::Str(text) | Bit::Word(text)) => {
             let word = unquoted(&text).unwrap_or(&text).to_owned();
             if what == "a duration" {
                 return duration(&word, bits);
@@ -537,91 +541,127 @@ mod tests {
     fn lines_of_other_languages() {
         for (context, text, want) in [
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny [\"a/**\", 'b'] {",
                 "whenChangedAny \"a/**\" 'b' {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny(\"a/**\")",
                 "whenChangedAny \"a/**\" {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny src/** !b/[ab].c {",
                 "whenChangedAny \"src/**\" \"!b/[ab].c\" {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny “a/**” {",
                 "whenChangedAny \"a/**\" {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny \"a/** {",
                 "whenChangedAny \"a/**\" {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "whenChangedAny !\"a\" {",
                 "whenChangedAny \"!a\" {",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "paths api: [a/*.c, c]",
                 "paths api = \"a/*.c\" c",
             ),
-            (Context::Top, "sequence a => b", "sequence a -> b"),
-            (Context::Top, "sequence a, b → *;", "sequence a, b -> *"),
-            (Context::Top, "sequence a b before c", "sequence a, b -> c"),
+            (StatementContext::Top, "sequence a => b", "sequence a -> b"),
             (
-                Context::Top,
+                StatementContext::Top,
+                "sequence a, b → *;",
+                "sequence a, b -> *",
+            ),
+            (
+                StatementContext::Top,
+                "sequence a b before c",
+                "sequence a, b -> c",
+            ),
+            (
+                StatementContext::Top,
                 "check test@unit: npm t",
                 "check test-unit: npm t",
             ),
             (
-                Context::Top,
+                StatementContext::Top,
                 "check unit tests: npm t",
                 "check unit-tests: npm t",
             ),
-            (Context::Top, "check lint:npm t", "check lint: npm t"),
-            (Context::Top, "check lint npm t", "check lint: npm t"),
-            (Context::Top, "check lint => npm t", "check lint: npm t"),
-            (Context::Top, "check \"lint\": npm t", "check lint: npm t"),
-            (Context::Top, "check lint: {", "check lint {"),
             (
-                Context::Top,
+                StatementContext::Top,
+                "check lint:npm t",
+                "check lint: npm t",
+            ),
+            (
+                StatementContext::Top,
+                "check lint npm t",
+                "check lint: npm t",
+            ),
+            (
+                StatementContext::Top,
+                "check lint => npm t",
+                "check lint: npm t",
+            ),
+            (
+                StatementContext::Top,
+                "check \"lint\": npm t",
+                "check lint: npm t",
+            ),
+            (StatementContext::Top, "check lint: {", "check lint {"),
+            (
+                StatementContext::Top,
                 "contract my project",
                 "contract \"my project\"",
             ),
-            (Context::Top, "byRole [\"tester\"] {", "byRole tester {"),
             (
-                Context::Top,
+                StatementContext::Top,
+                "byRole [\"tester\"] {",
+                "byRole tester {",
+            ),
+            (
+                StatementContext::Top,
                 "import: a.vplan as: x",
                 "import \"a.vplan\" as x",
             ),
-            (Context::Check, "timeout: 5m", "timeout 5m"),
-            (Context::Check, "timeout = \"5 min\"", "timeout 5m"),
-            (Context::Check, "timeout 5 minutes // slow", "timeout 5m"),
-            (Context::Check, "timeout: 300", "timeout 300s"),
-            (Context::Check, "setup: true", "setup"),
-            (Context::Check, "setup: false", ""),
-            (Context::Check, "tags: [fast, slow]", "tags fast slow"),
-            (Context::Check, "exit [0, 1]", "exit 0 1"),
-            (Context::Check, "env: CI: 1", "env CI=1"),
-            (Context::Check, "env CI = 'a b'", "env CI='a b'"),
-            (Context::Check, "env \"CI=a b\"", "env CI='a b'"),
-            (Context::Check, "env A=1 B=2", ""),
-            (Context::Check, "run: npm test", "run npm test"),
+            (StatementContext::Check, "timeout: 5m", "timeout 5m"),
+            (StatementContext::Check, "timeout = \"5 min\"", "timeout 5m"),
             (
-                Context::Check,
+                StatementContext::Check,
+                "timeout 5 minutes // slow",
+                "timeout 5m",
+            ),
+            (StatementContext::Check, "timeout: 300", "timeout 300s"),
+            (StatementContext::Check, "setup: true", "setup"),
+            (StatementContext::Check, "setup: false", ""),
+            (
+                StatementContext::Check,
+                "tags: [fast, slow]",
+                "tags fast slow",
+            ),
+            (StatementContext::Check, "exit [0, 1]", "exit 0 1"),
+            (StatementContext::Check, "env: CI: 1", "env CI=1"),
+            (StatementContext::Check, "env CI = 'a b'", "env CI='a b'"),
+            (StatementContext::Check, "env \"CI=a b\"", "env CI='a b'"),
+            (StatementContext::Check, "env A=1 B=2", ""),
+            (StatementContext::Check, "run: npm test", "run npm test"),
+            (
+                StatementContext::Check,
                 "run [\"npm\", \"run x\"]",
                 "run npm 'run x'",
             ),
-            (Context::Check, "run: a && b", ""),
+            (StatementContext::Check, "run: a && b", ""),
             // A word and a string: no line is offered that would not be read.
-            (Context::Check, "report: junit, out.xml", ""),
-            (Context::Check, "retries three", ""),
+            (StatementContext::Check, "report: junit, out.xml", ""),
+            (StatementContext::Check, "retries three", ""),
         ] {
             let end = text
                 .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')

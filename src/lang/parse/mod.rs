@@ -20,17 +20,17 @@ mod token;
 
 use super::ast::{Ast, Node, Trivia};
 use super::error;
-use super::statement::{Context, Keyword};
+use super::statement::{Keyword, StatementContext};
 use line::Line;
-pub use parser::{Caps, VERSIONS};
 use parser::{Head, Parser};
+pub use parser::{ParserCaps, VERSIONS};
 use resolve::{Reading, Resolved};
 use vplan_base::diagnostic::{Diagnostic, Diagnostics};
 use vplan_base::source::Source;
 use vplan_base::span::{SourceId, Span};
 
 /// Reads a file. The tree is as complete as the text allows; without errors, it has the whole text.
-pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &Caps) -> (Ast<'a>, Diagnostics) {
+pub fn parse<'a>(source: &'a Source, id: SourceId, caps: &ParserCaps) -> (Ast<'a>, Diagnostics) {
     let text = source.text();
     let mut parser = Parser::new(text, id, *caps);
     if text.len() > caps.file_bytes {
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
             return self.close(text, line);
         }
         let start = line.content.start;
-        if self.context() != Context::Unknown {
+        if self.context() != StatementContext::Unknown {
             if self.comment_line(text, line) {
                 return;
             }
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             }
         }
         let Ok((rest, word)) = token::word(text) else {
-            if self.context() != Context::Unknown {
+            if self.context() != StatementContext::Unknown {
                 let span = Span::new(start, start + text.trim_end().len());
                 let message = "a line begins with no statement";
                 let label = "a word is expected at its beginning";
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
                 self.out.truncate(said);
             } else {
                 self.repair(said, statement, rest, &written);
-                if statement.body == Some(Context::Group) {
+                if statement.body == Some(StatementContext::Group) {
                     // What was read of it is not what was meant.
                     parts.args.clear();
                 }
@@ -229,10 +229,12 @@ impl<'a> Parser<'a> {
             Some(open) => {
                 let context = match (statement.keyword, statement.body) {
                     // Its block holds what the block around it holds.
-                    (Keyword::Each, _) if self.context() == Context::Group => Context::Group,
+                    (Keyword::Each, _) if self.context() == StatementContext::Group => {
+                        StatementContext::Group
+                    }
                     (_, Some(context)) => context,
-                    (Keyword::RunAnonymous | Keyword::Run, None) => Context::Check,
-                    (_, None) => Context::Unknown,
+                    (Keyword::RunAnonymous | Keyword::Run, None) => StatementContext::Check,
+                    (_, None) => StatementContext::Unknown,
                 };
                 let doubtful = parts.doubtful || misplaced && statement.body.is_none();
                 self.push(node, context, open, line.indent, doubtful);
@@ -258,7 +260,7 @@ mod tests {
 
     /// Returns the codes of all messages about a text, without their prefix, each with the text it
     /// points at.
-    fn faults(text: &str, caps: &Caps) -> Vec<(String, String)> {
+    fn faults(text: &str, caps: &ParserCaps) -> Vec<(String, String)> {
         let source = Source::new("verify.vplan", text);
         let (_, diagnostics) = parse(&source, SourceId(0), caps);
         let show = |d: &Diagnostic| {
@@ -275,7 +277,7 @@ mod tests {
                 .map(|(c, t)| ((*c).to_owned(), (*t).to_owned()))
                 .collect();
             assert_eq!(
-                faults(&format!("{head}{text}{foot}"), &Caps::default()),
+                faults(&format!("{head}{text}{foot}"), &ParserCaps::default()),
                 want,
                 "{text:?}"
             );
@@ -561,32 +563,32 @@ mod tests {
     #[test]
     fn caps() {
         let nested = |n: usize| format!("vplan 1\n{}{}", "byRole a {\n".repeat(n), "}\n".repeat(n));
-        assert_eq!(faults(&nested(64), &Caps::default()), []);
+        assert_eq!(faults(&nested(64), &ParserCaps::default()), []);
         assert_eq!(
-            faults(&nested(65), &Caps::default()),
+            faults(&nested(65), &ParserCaps::default()),
             [("nested_too_deep".to_owned(), "{".to_owned())]
         );
         // No depth can overflow anything.
-        assert_eq!(faults(&nested(40_000), &Caps::default()).len(), 1);
+        assert_eq!(faults(&nested(40_000), &ParserCaps::default()).len(), 1);
         let long = format!("vplan 1\ncheck {}: b\n", "n".repeat(129));
-        assert_eq!(faults(&long, &Caps::default())[0].0, "name_too_long");
+        assert_eq!(faults(&long, &ParserCaps::default())[0].0, "name_too_long");
         let line = format!("vplan 1\ncheck a: {}\ncheck\n", "b".repeat(65_536));
-        let codes: Vec<String> = faults(&line, &Caps::default())
+        let codes: Vec<String> = faults(&line, &ParserCaps::default())
             .into_iter()
             .map(|f| f.0)
             .collect();
         assert_eq!(codes, ["line_too_long", "missing_argument"]);
         let file = format!("vplan 1\n{}", "#\n".repeat(1 << 19));
         assert_eq!(
-            faults(&file, &Caps::default()),
+            faults(&file, &ParserCaps::default()),
             [("file_too_large".to_owned(), String::new())]
         );
         assert_eq!(
             faults(
                 &file,
-                &Caps {
+                &ParserCaps {
                     file_bytes: 1 << 21,
-                    ..Caps::default()
+                    ..ParserCaps::default()
                 }
             ),
             []
@@ -597,7 +599,7 @@ mod tests {
     fn every_error_of_a_file_and_each_only_once() {
         let text =
             "vplan 1\ncheck a: b | c\nbyRole 7 {\n  check d: $e\n}\nfoo\ncheck f {\n  run g\n";
-        let codes: Vec<String> = faults(text, &Caps::default())
+        let codes: Vec<String> = faults(text, &ParserCaps::default())
             .into_iter()
             .map(|f| f.0)
             .collect();
@@ -617,7 +619,7 @@ mod tests {
     fn trivia_and_comments_are_kept() {
         let text = "# a\n\n\nvplan 1 # b\n\ncheck c {\n  run d\n  # e\n} # f\n# g\n";
         let source = Source::new("verify.vplan", text);
-        let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+        let (ast, diagnostics) = parse(&source, SourceId(0), &ParserCaps::default());
         assert!(diagnostics.iter().all(|d| d.severity == Severity::Warning));
         let kept = |t: &Trivia| match t {
             Trivia::Blank => "",

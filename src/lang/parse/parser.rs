@@ -2,13 +2,13 @@
 
 use super::token::Tokens;
 use crate::ast::{Arg, Node, Trivia};
-use crate::statement::{Context, Statement};
+use crate::statement::{Statement, StatementContext};
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::span::{Place, SourceId, Span};
 
 /// The limits on a file. A contract cannot raise its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct ParserCaps {
     /// Bytes of the file.
     pub file_bytes: usize,
     /// Bytes of a line.
@@ -19,7 +19,7 @@ pub struct Caps {
     pub depth: usize,
 }
 
-impl Default for Caps {
+impl Default for ParserCaps {
     fn default() -> Self {
         Self {
             file_bytes: 1 << 20,
@@ -30,7 +30,7 @@ impl Default for Caps {
     }
 }
 
-impl Caps {
+impl ParserCaps {
     /// Returns the usual limits, but for the bytes of the file.
     pub fn of_bytes(file_bytes: usize) -> Self {
         Self {
@@ -46,7 +46,7 @@ pub const VERSIONS: [&str; 1] = ["1"];
 /// An open block.
 pub(super) struct Frame<'a> {
     pub(super) node: Node<'a>,
-    pub(super) context: Context,
+    pub(super) context: StatementContext,
     pub(super) open: Span,
     pub(super) indent: usize,
     pub(super) nodes: Vec<Node<'a>>,
@@ -93,7 +93,7 @@ pub(super) struct Parts<'a> {
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) id: SourceId,
-    pub(super) caps: Caps,
+    pub(super) caps: ParserCaps,
     pub(super) out: Vec<Diagnostic>,
     /// The open blocks, outermost first.
     pub(super) frames: Vec<Frame<'a>>,
@@ -116,7 +116,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, id: SourceId, caps: Caps) -> Self {
+    pub(super) fn new(text: &'a str, id: SourceId, caps: ParserCaps) -> Self {
         Self {
             text,
             id,
@@ -175,15 +175,15 @@ impl<'a> Parser<'a> {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    pub(super) fn context(&self) -> Context {
+    pub(super) fn context(&self) -> StatementContext {
         self.context_in(self.frames.len())
     }
 
     /// Returns the context at this depth of open blocks.
-    pub(super) fn context_in(&self, open: usize) -> Context {
+    pub(super) fn context_in(&self, open: usize) -> StatementContext {
         open.checked_sub(1)
             .and_then(|last| self.frames.get(last))
-            .map_or(Context::Top, |f| f.context)
+            .map_or(StatementContext::Top, |f| f.context)
     }
 
     pub(super) fn break_frame(&mut self) {

@@ -9,7 +9,7 @@ use super::parser::{Frame, Parser, VERSIONS};
 use crate::ast::Node;
 use crate::error::{self, quote};
 use crate::foreign::{self, Advice};
-use crate::statement::{self, Context, Keyword, STATEMENTS, Statement};
+use crate::statement::{self, Keyword, STATEMENTS, Statement, StatementContext};
 use vplan_base::hole::holes;
 use vplan_base::nearest::nearest;
 use vplan_base::span::Span;
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
             }
             return Resolved::Statement(found, Reading::Certain);
         }
-        if context == Context::Unknown {
+        if context == StatementContext::Unknown {
             return Resolved::Nothing;
         }
         let outer = statement::find("check", context).is_some();
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
             self.report(error.help(each_help(rest)));
             return Resolved::Statement(each, Reading::Foreign);
         }
-        let misplaced = outer && statement::find(word, Context::Top).is_some();
+        let misplaced = outer && statement::find(word, StatementContext::Top).is_some();
         if let Some(row) = foreign::find(word, context).filter(|_| !misplaced)
             && !matches!(row.advice, Advice::Word(known) if known == word)
             && !(unheaded && STATEMENTS.iter().any(|s| s.word == word))
@@ -106,7 +106,10 @@ impl<'a> Parser<'a> {
                 .filter(|s| s.word == word)
                 .flat_map(|s| s.contexts.iter().map(move |context| (s, context)))
                 // What a check holds may be changed where it is imported, too.
-                .filter(|(s, c)| **c != Context::Override || !s.contexts.contains(&Context::Check))
+                .filter(|(s, c)| {
+                    **c != StatementContext::Override
+                        || !s.contexts.contains(&StatementContext::Check)
+                })
                 .map(|(_, c)| c.name())
                 .collect();
             let mut help = format!("it stands {}", contexts.join(", or "));
@@ -114,16 +117,21 @@ impl<'a> Parser<'a> {
                 // Not around a `tier` block either: a check brings its tier along.
                 help = "it stands in a conditional block; at the top level a check applies anyway"
                     .to_owned();
-            } else if context == Context::Override && other.body == Some(Context::Group) {
+            } else if context == StatementContext::Override
+                && other.body == Some(StatementContext::Group)
+            {
                 help = "when a check applies is not changed: `use` it in such a block, or take it out with \
                         `without` and write another"
                     .to_owned();
-            } else if context != Context::Check && contexts == [Context::Check.name()] {
+            } else if context != StatementContext::Check
+                && contexts == [StatementContext::Check.name()]
+            {
                 help.push_str(": `check NAME {` … `}`");
             }
             // The block around it may be a condition's inside of the `each`.
             let is_each = |frame: &Frame<'_>| frame.node.statement.keyword == Keyword::Each;
-            let in_each = context == Context::Each || self.frames.last().is_some_and(is_each);
+            let in_each =
+                context == StatementContext::Each || self.frames.last().is_some_and(is_each);
             let (code, message) = match in_each {
                 true => (
                     error::EACH_HOLDS,

@@ -6,7 +6,7 @@ use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Holed, Value};
 use crate::error;
-use crate::statement::{Item, Keyword, Statement};
+use crate::statement::{Keyword, Statement, StatementItem};
 use crate::word;
 use vplan_base::command::UnsupportedReason;
 use vplan_base::hole::{holes, service_hole};
@@ -22,7 +22,7 @@ impl<'a> Parser<'a> {
         let at = |text: &str| token::span_of(text, rest).start;
         let Ok((behind, name)) = token::word(start) else {
             self.tokens(rest, parts);
-            self.one(Item::Name, head, parts);
+            self.one(StatementItem::Name, head, parts);
             // The error is in the name; a block after it is read, a command is not.
             let open = parts.tokens.take_last().filter(|token| token.is_mark("{"));
             parts.open = open.map(|token| token.span).or(parts.open);

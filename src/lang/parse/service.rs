@@ -4,7 +4,7 @@ use super::parser::{Head, Parser, Parts, Text};
 use super::token;
 use crate::ast::{Arg, Value};
 use crate::error::{self, quote};
-use crate::statement::{Context, Item, Keyword, Statement};
+use crate::statement::{Keyword, Statement, StatementContext, StatementItem};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::{char, digit1};
@@ -96,10 +96,10 @@ impl<'a> Parser<'a> {
     pub(super) fn is_served(&self, statement: &'static Statement) -> bool {
         match statement.keyword {
             Keyword::Service | Keyword::Ready => true,
-            _ if self.is_line => statement.contexts.contains(&Context::Check),
+            _ if self.is_line => statement.contexts.contains(&StatementContext::Check),
             _ => matches!(
                 self.context(),
-                Context::Check | Context::Override | Context::Service
+                StatementContext::Check | StatementContext::Override | StatementContext::Service
             ),
         }
     }
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
             },
             _ => {
                 self.tokens(behind, parts);
-                self.one(Item::Str, head.with_keyword(span(word)), parts);
+                self.one(StatementItem::Str, head.with_keyword(span(word)), parts);
                 self.block(head, parts);
             }
         }

@@ -13,7 +13,7 @@ pub struct Round<'a> {
     /// The request that it verified, if it was a run.
     pub about: SubjectRequest,
     /// Whether it changed files.
-    pub changed: Change,
+    pub changed: RoundChange,
     /// The present files.
     pub contents: Contents,
     /// The time of its end: an opaque text, never parsed.
@@ -46,14 +46,14 @@ pub struct SubjectRequest {
     /// The identity of the repository's directory.
     pub root: Option<String>,
     /// The part of the subject's whole change that it covered.
-    pub scope: Scope,
+    pub scope: RoundScope,
     /// The files that differed from the base.
     pub trace: Option<Trace>,
 }
 
 /// The part of a subject's whole change that a round covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum RoundScope {
     /// All that applies to it.
     #[default]
     Whole,
@@ -97,7 +97,7 @@ pub(super) fn is_moved(before: Option<&SubjectEntry>, about: &SubjectRequest) ->
 
 /// The way in which a round's changes are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum RoundChange {
     /// By contents: the round changed files if they differ from those in the ledger. Without any
     /// there, the round counts as one that changed files.
     Auto,

@@ -1,6 +1,6 @@
 //! Interprets the report of a round about its subject's work.
 
-use super::input::{Round, RoundResult, Scope, is_moved};
+use super::input::{Round, RoundResult, RoundScope, is_moved};
 use crate::entry::{Status, SubjectEntry};
 use vplan_base::canon::Digest;
 use vplan_run::verdict::Verdict;
@@ -74,13 +74,13 @@ impl RoundReport {
                 verdict,
             } => {
                 let scope = if is_moved(before, &round.about) {
-                    Scope::Part
+                    RoundScope::Part
                 } else {
                     round.about.scope
                 };
                 // A pass that the caller did not accept (`--require`) confirms nothing.
                 let passed = verdict.is_pass() && *exit == 0;
-                let partial = passed && scope == Scope::Part;
+                let partial = passed && scope == RoundScope::Part;
                 let own = if passed && !partial {
                     Status::Done
                 } else {
@@ -90,7 +90,7 @@ impl RoundReport {
                     Some(Status::Done) | None => own,
                     Some(other) => *other,
                 };
-                let nothing = passed && scope == Scope::Nothing && status == Status::Done;
+                let nothing = passed && scope == RoundScope::Nothing && status == Status::Done;
                 Self {
                     claimed: false,
                     done: status == Status::Done && !nothing,

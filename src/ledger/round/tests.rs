@@ -52,7 +52,7 @@ fn play(terms: &Terms, rounds: &[(RoundResult, u64)]) -> Vec<(Decision, u8, u32,
         } else {
             0
         };
-        let changed = Change::Files(*files);
+        let changed = RoundChange::Files(*files);
         let round = Round {
             about: SubjectRequest::default(),
             changed,
@@ -307,17 +307,17 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
             },
         )
     };
-    let (ledger, _) = round(&Ledger::default(), "S", green(None), Change::Auto, "1");
+    let (ledger, _) = round(&Ledger::default(), "S", green(None), RoundChange::Auto, "1");
     let (of_its_own, own) = round(
         &ledger,
         "S",
         RoundResult::ByHand(Status::Continue),
-        Change::Files(0),
+        RoundChange::Files(0),
         "2",
     );
     assert_eq!((own.counter, own.no_change), (0, false));
     assert_eq!(
-        round(&of_its_own, "S", green(None), Change::Auto, "2")
+        round(&of_its_own, "S", green(None), RoundChange::Auto, "2")
             .1
             .counter,
         1
@@ -327,17 +327,17 @@ fn a_word_that_nothing_changed_is_not_believed_of_what_runs_verify() {
         &ledger,
         "T",
         RoundResult::ByHand(Status::Continue),
-        Change::Files(0),
+        RoundChange::Files(0),
         "2",
     );
     assert_eq!(
-        round(&of_another, "S", green(None), Change::Auto, "2")
+        round(&of_another, "S", green(None), RoundChange::Auto, "2")
             .1
             .counter,
         1
     );
     assert_eq!(
-        round(&ledger, "S", green(None), Change::Auto, "1")
+        round(&ledger, "S", green(None), RoundChange::Auto, "1")
             .1
             .counter,
         2
@@ -349,7 +349,7 @@ fn contents_decide_what_changed() {
     let terms = terms(3, 3, Exhausted::Fail);
     let round = |subject, what| Round {
         about: SubjectRequest::default(),
-        changed: Change::Auto,
+        changed: RoundChange::Auto,
         contents: contents(what),
         ended_at: "",
         result: RoundResult::ByHand(Status::Done),
@@ -383,7 +383,7 @@ fn contents_decide_what_changed() {
 fn a_change_is_one_under_the_feet_of_others() {
     let round = |subject, files| Round {
         about: SubjectRequest::default(),
-        changed: Change::Files(files),
+        changed: RoundChange::Files(files),
         contents: contents("x"),
         ended_at: "",
         result: RoundResult::ByHand(Status::Done),
@@ -430,7 +430,7 @@ fn all_subjects_are_complete_or_one_goes_on() {
         ..terms(1, 3, Exhausted::Fail)
     };
     let done = |ledger: &Ledger, subject, status| {
-        let changed = Change::Files(0);
+        let changed = RoundChange::Files(0);
         let said = RoundResult::ByHand(status);
         record(
             ledger,
@@ -465,7 +465,7 @@ fn a_pass_makes_earlier_failures_history() {
         for said in said {
             let round = Round {
                 about: SubjectRequest::default(),
-                changed: Change::Files(1),
+                changed: RoundChange::Files(1),
                 contents: contents("x"),
                 ended_at: "",
                 result: said.clone(),
@@ -500,7 +500,7 @@ fn what_was_allowed_is_written_down() {
     let terms = terms(1, 0, Exhausted::Allow);
     let round = Round {
         about: SubjectRequest::default(),
-        changed: Change::Files(1),
+        changed: RoundChange::Files(1),
         contents: contents("x"),
         ended_at: "now",
         result: red("a"),
@@ -541,7 +541,7 @@ fn a_gate_that_changes() {
     let done = |ledger: &Ledger, n| {
         let round = Round {
             about: SubjectRequest::default(),
-            changed: Change::Files(0),
+            changed: RoundChange::Files(0),
             contents: contents("x"),
             ended_at: "",
             result: RoundResult::ByHand(Status::Done),
@@ -558,7 +558,7 @@ fn a_gate_that_changes() {
 }
 
 /// Returns a run of `S` with this scope and request.
-fn request(scope: Scope, asked: &str) -> SubjectRequest {
+fn request(scope: RoundScope, asked: &str) -> SubjectRequest {
     let began = Began {
         assumed: false,
         base: Some("b".into()),
@@ -582,7 +582,7 @@ fn run(
 ) -> (Ledger, Recorded) {
     let round = Round {
         about,
-        changed: Change::Auto,
+        changed: RoundChange::Auto,
         contents: contents(what),
         ended_at: "",
         result,
@@ -599,7 +599,7 @@ fn a_part_is_never_done() {
         let (next, got) = run(
             &ledger,
             &terms,
-            request(Scope::Part, "a"),
+            request(RoundScope::Part, "a"),
             green(Some(Status::Done)),
             "1",
         );
@@ -611,14 +611,44 @@ fn a_part_is_never_done() {
         ledger = next;
     }
     // It neither confirms nor makes a failure history.
-    let (ledger, whole) = run(&ledger, &terms, request(Scope::Whole, "a"), green(None), "1");
+    let (ledger, whole) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Whole, "a"),
+        green(None),
+        "1",
+    );
     assert_eq!((whole.counter, whole.decision), (1, Decision::Reverify));
-    let (ledger, part) = run(&ledger, &terms, request(Scope::Part, "a"), green(None), "1");
+    let (ledger, part) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Part, "a"),
+        green(None),
+        "1",
+    );
     assert_eq!((part.counter, part.decision), (1, Decision::Retry));
-    let (ledger, _) = run(&ledger, &terms, request(Scope::Whole, "a"), red("x"), "1");
-    let (ledger, _) = run(&ledger, &terms, request(Scope::Part, "a"), green(None), "1");
+    let (ledger, _) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Whole, "a"),
+        red("x"),
+        "1",
+    );
+    let (ledger, _) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Part, "a"),
+        green(None),
+        "1",
+    );
     assert_eq!(ledger.subjects[0].failures.len(), 1);
-    let (_, red_part) = run(&ledger, &terms, request(Scope::Part, "a"), red("x"), "1");
+    let (_, red_part) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Part, "a"),
+        red("x"),
+        "1",
+    );
     assert_eq!((red_part.decision, red_part.exit(40)), (Decision::Fail, 21));
 }
 
@@ -636,7 +666,7 @@ fn nothing_applies() {
         run(
             ledger,
             &terms,
-            request(Scope::Nothing, "a"),
+            request(RoundScope::Nothing, "a"),
             none.clone(),
             what,
         )
@@ -652,7 +682,13 @@ fn nothing_applies() {
     assert_eq!((got.decision, got.counter), (Decision::Advance, 0));
     assert_eq!(again.subjects[0].settled, Some(contents("2")));
     // Work begins, and the completed subject is open again.
-    let (red_now, _) = run(&again, &terms, request(Scope::Whole, "a"), red("x"), "3");
+    let (red_now, _) = run(
+        &again,
+        &terms,
+        request(RoundScope::Whole, "a"),
+        red("x"),
+        "3",
+    );
     assert_eq!(red_now.subjects[0].settled, None);
     // The work is stashed: everything is as before.
     let (aside, got) = nothing(&red_now, "2");
@@ -674,15 +710,39 @@ fn nothing_applies() {
         confirmations: 2,
         ..terms
     };
-    let (passed, _) = run(&red_now, &two, request(Scope::Whole, "a"), green(None), "4");
-    let (aside, got) = run(&passed, &two, request(Scope::Nothing, "a"), none.clone(), "1");
+    let (passed, _) = run(
+        &red_now,
+        &two,
+        request(RoundScope::Whole, "a"),
+        green(None),
+        "4",
+    );
+    let (aside, got) = run(
+        &passed,
+        &two,
+        request(RoundScope::Nothing, "a"),
+        none.clone(),
+        "1",
+    );
     assert_eq!(
         (got.decision, got.exit(0), got.counter),
         (Decision::Reverify, 20, 1)
     );
-    let (complete, got) = run(&aside, &two, request(Scope::Whole, "a"), green(None), "4");
+    let (complete, got) = run(
+        &aside,
+        &two,
+        request(RoundScope::Whole, "a"),
+        green(None),
+        "4",
+    );
     assert_eq!((got.decision, got.counter), (Decision::Complete, 2));
-    let (_, got) = run(&complete, &two, request(Scope::Nothing, "a"), none, "1");
+    let (_, got) = run(
+        &complete,
+        &two,
+        request(RoundScope::Nothing, "a"),
+        none,
+        "1",
+    );
     assert_eq!(
         (got.decision, got.reason, got.exit(0)),
         (Decision::Advance, Some(Because::NothingApplies), 0)
@@ -705,7 +765,7 @@ fn who_asks_for_something_else_confirms_nothing() {
         let (next, got) = run(
             &ledger,
             &terms,
-            request(Scope::Whole, asked),
+            request(RoundScope::Whole, asked),
             green(None),
             "1",
         );
@@ -718,7 +778,7 @@ fn who_asks_for_something_else_confirms_nothing() {
 fn another_base_meanwhile() {
     let terms = terms(1, 3, Exhausted::Fail);
     let based = |base: &str, known: Option<&str>| {
-        let mut about = request(Scope::Whole, "a");
+        let mut about = request(RoundScope::Whole, "a");
         about.began = about.began.map(|b| Began {
             base: Some(base.into()),
             ..b
@@ -761,7 +821,7 @@ fn what_is_left_behind_leaves_no_trace() {
     let traced = |head: &str, name: &str, left_behind| SubjectRequest {
         left_behind,
         trace: Some(Trace::new(head.into(), [(path(name), String::new())])),
-        ..request(Scope::Whole, "a")
+        ..request(RoundScope::Whole, "a")
     };
     let incomplete = RoundResult::Run {
         exit: 44,
@@ -793,7 +853,14 @@ fn words_follow_the_counter() {
     let terms = terms(2, 3, Exhausted::Fail);
     let mut ledger = Ledger::default();
     for _ in 0..2 {
-        ledger = run(&ledger, &terms, request(Scope::Whole, "a"), green(None), "1").0;
+        ledger = run(
+            &ledger,
+            &terms,
+            request(RoundScope::Whole, "a"),
+            green(None),
+            "1",
+        )
+        .0;
     }
     let standing = |ledger: &Ledger, others| ledger.subjects[0].standing(2, others);
     assert_eq!(
@@ -806,8 +873,14 @@ fn words_follow_the_counter() {
         Decision::Reverify,
         "a confirmation was taken back"
     );
-    let (ledger, _) = run(&ledger, &terms, request(Scope::Whole, "a"), red("x"), "1");
+    let (ledger, _) = run(
+        &ledger,
+        &terms,
+        request(RoundScope::Whole, "a"),
+        red("x"),
+        "1",
+    );
     assert_eq!(standing(&ledger, true), Decision::Retry);
-    let begun = SubjectEntry::begun("S", "now", request(Scope::Whole, "a").began);
+    let begun = SubjectEntry::begun("S", "now", request(RoundScope::Whole, "a").began);
     assert_eq!(begun.standing(1, true), Decision::Retry);
 }

@@ -51,12 +51,12 @@ pub struct Inspection {
     /// Whether the path itself is a symlink.
     pub symlink: bool,
     /// The target file, after following symlinks.
-    pub target: Result<Target, ReadError>,
+    pub target: Result<OpenTarget, ReadError>,
 }
 
 /// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct OpenTarget {
     pub kind: Kind,
     /// Its size in bytes.
     pub size: u64,
@@ -67,7 +67,7 @@ pub struct Target {
 /// The identity of a file's state: it differs once the file has been written, replaced or made to
 /// point elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     own: Print,
     behind: Option<Print>,
 }
@@ -81,7 +81,7 @@ struct Print {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStamp {
     /// Whether the path is the file itself: no symlink.
     pub fn is_direct(&self) -> bool {
         self.behind.is_none()
@@ -225,7 +225,7 @@ impl Beneath {
         }
     }
 
-    fn target(&self, path: &RepoPath) -> Result<Target, ReadError> {
+    fn target(&self, path: &RepoPath) -> Result<OpenTarget, ReadError> {
         let fd = self.resolve(path, OFlags::PATH).map_err(read_error)?;
         let meta = File::from(fd)
             .metadata()
@@ -239,7 +239,7 @@ impl Beneath {
             debug_assert!(file_type.is_fifo() || file_type.is_socket() || !file_type.is_symlink());
             Kind::Special
         };
-        Ok(Target {
+        Ok(OpenTarget {
             kind,
             size: meta.len(),
             executable: meta.permissions().mode() & 0o111 != 0,
@@ -311,7 +311,7 @@ impl Beneath {
 
     /// Returns the metadata that changes when a file is written: its own stamp and, for a symlink,
     /// that of its target. `None` for a directory or a missing file.
-    pub fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
+    pub fn stamp(&self, path: &RepoPath) -> Option<FileStamp> {
         let stat = |flags| fstat(self.resolve(path, OFlags::PATH | flags).ok()?).ok();
         let own = stat(OFlags::NOFOLLOW)?;
         let kind = FileType::from_raw_mode(own.st_mode);
@@ -322,7 +322,7 @@ impl Beneath {
         if FileType::from_raw_mode(last.st_mode) == FileType::Directory {
             return None;
         }
-        Some(Stamp {
+        Some(FileStamp {
             own: Print::from_stat(&own),
             behind: behind.as_ref().map(Print::from_stat),
         })

@@ -5,9 +5,9 @@
 
 use super::capture::{CAPTURE_LIMIT, Capture, Live, LogPlace, Output};
 use super::confine::Confine;
-use super::messages::{End, Order, Start, SupervisorAnswer, send_order};
 use super::input::memory;
 use super::mask::Secrets;
+use super::messages::{End, Order, Start, SupervisorAnswer, send_order};
 use super::pool::{Pool, Received, Supervisor};
 use super::program::{self, Program, Root, SearchPath};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

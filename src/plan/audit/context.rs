@@ -22,7 +22,7 @@ pub(super) const FILES_SHOWN: usize = 5;
 
 /// A contract, its repository, and the runs in which its checks were observed.
 #[derive(Clone, Copy)]
-pub struct Subject<'a> {
+pub struct AuditSubject<'a> {
     /// The audited contract.
     pub contract: &'a Contract,
     /// What is known of the repository, for the conditions that ask what exists. What is not known
@@ -188,7 +188,7 @@ impl Audited {
 
 /// A subject, with what all questions ask of it.
 pub(super) struct Context<'a> {
-    pub(super) subject: &'a Subject<'a>,
+    pub(super) subject: &'a AuditSubject<'a>,
     pub(super) contract: &'a Contract,
     /// What the checks produce.
     pub(super) products: Vec<(CheckIndex, Glob)>,
@@ -200,7 +200,7 @@ pub(super) struct Context<'a> {
 pub(super) type Deeds<'a> = BTreeMap<String, &'a BTreeSet<&'a Word>>;
 
 impl<'a> Context<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>) -> Self {
+    pub(super) fn new(subject: &'a AuditSubject<'a>) -> Self {
         let checks = subject.contract.checks.numbered();
         let products = checks.flat_map(|(index, check)| {
             let produces = declared(check).into_iter().flat_map(|step| step.produces);

@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
-use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan_base::glob::{Glob, Selection, escape};
 use vplan_base::path::RepoPath;
 
@@ -97,7 +97,7 @@ fn selects_all_of(one: &str, other: &str) -> bool {
     };
     let [one, other] = [one, other].map(|glob| [glob].into_iter().collect::<Selection>());
     let regions = [Region::Selected(&one), Region::Selected(&other)];
-    let atoms = atoms(&regions, &Limits::default());
+    let atoms = atoms(&regions, &AutomatonLimits::default());
     atoms.is_some_and(|atoms| {
         let are = |inside: [bool; 2]| atoms.iter().any(|atom| atom.inside == inside);
         are([true, false]) && !are([false, true])

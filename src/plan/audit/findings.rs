@@ -38,7 +38,10 @@ impl ObservedFindings {
         let refused = refused(&findings);
         Self {
             notes: notes.collect(),
-            caveats: refused.into_iter().chain(unobserved(&gaps, denied)).collect(),
+            caveats: refused
+                .into_iter()
+                .chain(unobserved(&gaps, denied))
+                .collect(),
         }
     }
 

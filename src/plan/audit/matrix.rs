@@ -1,6 +1,6 @@
 //! Lays out by folder what checks read, what the contract selects of it, and where it does not.
 
-use super::context::{Audited, FindingKind, Subject};
+use super::context::{AuditSubject, Audited, FindingKind};
 use super::observed::{ObservedCheck, gather};
 use crate::select::item_text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ pub struct Cell {
 }
 
 /// Lays out what was found in the runs of a subject.
-pub fn matrix(subject: &Subject<'_>, audited: &Audited) -> Matrix {
+pub fn matrix(subject: &AuditSubject<'_>, audited: &Audited) -> Matrix {
     let seen = gather(subject);
     let holes: Vec<BTreeSet<RepoPath>> = seen
         .iter()

@@ -17,11 +17,11 @@ mod outside;
 mod written;
 
 use context::Context;
-pub use context::{Audited, Finding, FindingKind, Incomplete, ObservedRun, Severity, Subject};
+pub use context::{AuditSubject, Audited, Finding, FindingKind, Incomplete, ObservedRun, Severity};
 pub(super) use observed::reason;
 
 /// Compares a contract with the observed effects. The order of the runs does not matter.
-pub fn audit(subject: &Subject<'_>) -> Audited {
+pub fn audit(subject: &AuditSubject<'_>) -> Audited {
     let seen = observed::gather(subject);
     let context = Context::new(subject);
     let mut findings = blind::find(&context, &seen);

@@ -1,6 +1,6 @@
 //! What all observed runs together saw of each check.
 
-use super::context::{Context, Deeds, Incomplete, Subject, declared};
+use super::context::{AuditSubject, Context, Deeds, Incomplete, declared};
 use super::home;
 use crate::Step;
 
@@ -84,7 +84,7 @@ fn is_of_git(uses: &Uses) -> bool {
 }
 
 /// Gathers the observed effects of each check of the contract, in its order.
-pub(super) fn gather<'a>(subject: &Subject<'a>) -> Vec<ObservedCheck<'a>> {
+pub(super) fn gather<'a>(subject: &AuditSubject<'a>) -> Vec<ObservedCheck<'a>> {
     let by_id = subject.contract.check_indices();
     let mut all: BTreeMap<CheckIndex, ObservedCheck<'a>> = BTreeMap::new();
     for run in subject.runs {

@@ -9,7 +9,8 @@ use vplan_base::path::RepoPath;
 use vplan_check::commands::commands;
 use vplan_check::tool::table::fits;
 use vplan_check::tool::{
-    Layer, Role, Steering, configuration, is_shell, layers, name as tool_name, operands, started,
+    Layer, LayerRole, Steering, configuration, is_shell, layers, name as tool_name, operands,
+    started,
 };
 
 /// A file that has a say in what a step does.
@@ -180,7 +181,10 @@ impl<'a> Files<'a> {
                 self.program(dir, program, words, deepest);
             }
         }
-        for layer in layers.iter().filter(|layer| layer.role == Role::Script) {
+        for layer in layers
+            .iter()
+            .filter(|layer| layer.role == LayerRole::Script)
+        {
             self.script_of_package(layer, deepest);
         }
         self.configuration(&layers);

@@ -3,7 +3,7 @@
 use super::accept;
 use super::difference::{At, Class, ContractDiff, Difference, VERSION};
 use super::reach::{Divided, Obligation, Question, Reachability};
-use super::settings::{self, Topic, Finding, finding, items, quote};
+use super::settings::{self, Finding, Topic, finding, items, quote};
 use super::units::Key;
 use super::units::UnitIndex;
 use super::units::{Pairs, Unit, Units};

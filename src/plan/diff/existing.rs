@@ -1,7 +1,7 @@
 //! Finds files for what a request asks to exist and not to exist.
 
 use std::collections::BTreeMap;
-use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan_base::glob::{Glob, Item, Selection, escape};
 use vplan_base::path::RepoPath;
 use vplan_contract::Sought;
@@ -60,7 +60,7 @@ fn file_of(glob: &Glob, found: &Existing) -> Option<RepoPath> {
     let files = Selection {
         items: [glob.clone().into()].into_iter().chain(without).collect(),
     };
-    let atoms = atoms(&[Region::Selected(&files)], &Limits::default())?;
+    let atoms = atoms(&[Region::Selected(&files)], &AutomatonLimits::default())?;
     let mut atoms = atoms.into_iter();
     Some(atoms.find(|atom| atom.inside == [true])?.example)
 }

@@ -13,7 +13,7 @@ use super::existing::{Existing, existing};
 use super::sampled;
 use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::bits;
-use vplan_base::glob::automaton::{Atom, Limits, Region, atoms};
+use vplan_base::glob::automaton::{Atom, AutomatonLimits, Region, atoms};
 use vplan_base::glob::{Glob, Selection};
 use vplan_base::index::Dense;
 use vplan_base::path::RepoPath;
@@ -346,7 +346,7 @@ impl<'a> Space<'a> {
 
     /// Finds all atoms; the space as it was where they are too many.
     fn divide(self) -> Divided<'a> {
-        match atoms(self.regions.as_slice(), &Limits::default()) {
+        match atoms(self.regions.as_slice(), &AutomatonLimits::default()) {
             Some(atoms) => Ok(self.with(atoms)),
             None => Err(self),
         }
@@ -383,7 +383,8 @@ impl<'a> Space<'a> {
     /// Returns the atoms that a change must touch to reach tier 1.
     fn pulling(&self, contract: &Contract) -> Bits {
         let mut bits = Bits::none(self.atoms.len());
-        raising(contract).for_each(|risk| bits.add(&self.region_bits(&Region::Selected(&risk.selection))));
+        raising(contract)
+            .for_each(|risk| bits.add(&self.region_bits(&Region::Selected(&risk.selection))));
         bits
     }
 
@@ -403,7 +404,9 @@ impl<'a> Space<'a> {
                     clauses.push(vec![Literal::None(selected(s).opposite())]);
                 }
                 Test::ChangedAll(s) => {
-                    let items = s.positive().map(|item| self.region_bits(&Region::Item(s, item)));
+                    let items = s
+                        .positive()
+                        .map(|item| self.region_bits(&Region::Item(s, item)));
                     clauses.extend(items.map(|bits| vec![Literal::Some(bits)]));
                 }
                 Test::Exists(all) => {
@@ -507,7 +510,7 @@ pub(super) fn differing_atoms(
     new: &[&Selection],
 ) -> Option<(Option<RepoPath>, Option<RepoPath>)> {
     let regions: Vec<Region> = old.iter().chain(new).map(|s| Region::Selected(s)).collect();
-    let found = atoms(&regions, &Limits::default())?;
+    let found = atoms(&regions, &AutomatonLimits::default())?;
     let sides = |atom: &Atom| {
         let (a, b) = atom.inside.split_at_checked(old.len()).unwrap_or_default();
         (a.contains(&true), b.contains(&true))

@@ -6,7 +6,7 @@
 
 use super::contracts::{Side, at};
 use super::difference::{At, Class};
-use super::settings::{Topic, Finding, compare, finding, quote};
+use super::settings::{Finding, Topic, compare, finding, quote};
 use super::shared::{budget, listed_without};
 use super::units::{Pairs, UnitIndex, work};
 use crate::focus::is_about;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use vplan_base::command::Command;
 use vplan_base::glob::Selection;
-use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan_base::service::Service;
 use vplan_base::setting::{Row, Setting, Takes, Unset, Value, Weaker};
 use vplan_base::unit::show_duration;
@@ -323,7 +323,7 @@ fn in_own_folders(found: Finding, new: &Check) -> Finding {
     let written = new.selection(MAY_CHANGE).zip(new.selection(Row::Inputs));
     let is_apart = written.is_none_or(|(writes, inputs)| {
         let regions = [Region::Selected(writes), Region::Selected(inputs)];
-        let atoms = atoms(&regions, &Limits::default());
+        let atoms = atoms(&regions, &AutomatonLimits::default());
         atoms.is_some_and(|atoms| atoms.iter().all(|atom| atom.inside != [true, true]))
     });
     let (class, why) = if is_apart {
@@ -640,7 +640,8 @@ mod tests {
 
     #[test]
     fn selections_that_are_watched() {
-        let why = |a: &str, b: &str| watched(Weaker::Fewer, Some(&selection(a)), Some(&selection(b)));
+        let why =
+            |a: &str, b: &str| watched(Weaker::Fewer, Some(&selection(a)), Some(&selection(b)));
         assert_eq!(
             why("src/**", "src/*"),
             (Weakens, "it no longer covers `src`".to_owned())

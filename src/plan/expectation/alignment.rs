@@ -5,7 +5,7 @@ const CELLS: usize = 4_000_000;
 
 /// A row of two aligned lists: equal on both sides, or on one side only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<'t> {
+pub struct AlignmentRow<'t> {
     /// The expected name.
     pub expected: Option<&'t str>,
     /// The actual name.
@@ -15,7 +15,7 @@ pub struct Row<'t> {
 /// Aligns two lists. Either column, read downwards, gives its list; rows with both sides hold equal
 /// names, and there are as many of them as possible. If the lists differ over millions of pairs,
 /// only their equal beginnings and ends are aligned.
-pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
+pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<AlignmentRow<'t>> {
     let is_same = |(a, b): &(&&str, &&str)| a == b;
     let same = expected.iter().zip(actual).take_while(is_same).count();
     let (head, expected) = expected.split_at(same.min(expected.len()));
@@ -24,18 +24,18 @@ pub fn align<'t>(expected: &[&'t str], actual: &[&'t str]) -> Vec<Row<'t>> {
     let tail = ends.take_while(is_same).count();
     let (left, end) = expected.split_at(expected.len() - tail);
     let right = actual.get(..actual.len() - tail).unwrap_or_default();
-    let both = |name: &&'t str| Row {
+    let both = |name: &&'t str| AlignmentRow {
         expected: Some(name),
         actual: Some(name),
     };
-    let mut rows: Vec<Row<'t>> = head.iter().map(both).collect();
+    let mut rows: Vec<AlignmentRow<'t>> = head.iter().map(both).collect();
     middle(left, right, &mut rows);
     rows.extend(end.iter().map(both));
     rows
 }
 
-fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<Row<'t>>) {
-    let row = |expected, actual| Row { expected, actual };
+fn middle<'t>(left: &[&'t str], right: &[&'t str], rows: &mut Vec<AlignmentRow<'t>>) {
+    let row = |expected, actual| AlignmentRow { expected, actual };
     let only_left = |name: &&'t str| row(Some(*name), None);
     let only_right = |name: &&'t str| row(None, Some(*name));
     if left.len().saturating_mul(right.len()) > CELLS {
@@ -102,7 +102,7 @@ mod tests {
             ("a b c d e", "x b d y e z", "-a +x b -c d +y e +z"),
         ] {
             let split = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
-            let show = |row: &Row<'_>| match (row.expected, row.actual) {
+            let show = |row: &AlignmentRow<'_>| match (row.expected, row.actual) {
                 (Some(a), Some(_)) => a.to_owned(),
                 (Some(a), None) => format!("-{a}"),
                 (None, b) => format!("+{}", b.unwrap_or_default()),

@@ -216,7 +216,7 @@ impl Count {
 
 /// The coverage of a contract by its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Coverage {
+pub struct TestCoverage {
     /// Items of files that are not of this repository (`std:`, `git+`), which have their own
     /// tests: they are counted nowhere else.
     pub elsewhere: usize,
@@ -226,7 +226,7 @@ pub struct Coverage {
     pub uncovered: Vec<Item>,
 }
 
-impl Coverage {
+impl TestCoverage {
     /// Sums up what the tests touched.
     pub fn new<'t>(contract: &Contract, tests: impl Iterator<Item = &'t Touched>) -> Self {
         let (mut checks, mut pulled) =

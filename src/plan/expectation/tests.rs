@@ -11,7 +11,12 @@ use vplan_contract::draft::At;
 use vplan_contract::{ConditionIndex, Placement, RiskIndex};
 
 /// A test that is made of a request. `dice`: which paths exist.
-fn case(contract: &Contract, request: &Request, dice: u64, assertions: Vec<Assertion>) -> Expect {
+fn case(
+    contract: &Contract,
+    request: &Request,
+    dice: u64,
+    assertions: Vec<ExpectAssertion>,
+) -> Expect {
     let there = contract.sought().into_iter().enumerate();
     let exists = there.filter(|(i, _)| (dice >> i) & 1 == 1);
     Expect {
@@ -90,7 +95,7 @@ proptest! {
                     .collect()
             };
             let kinds = [AssertionKind::Plan, AssertionKind::Runs, AssertionKind::Skips];
-            let assertions = kinds.into_iter().enumerate().map(|(k, kind)| Assertion {
+            let assertions = kinds.into_iter().enumerate().map(|(k, kind)| ExpectAssertion {
                 kind,
                 names: names(k),
                 place: place(100 + k),

@@ -1,7 +1,7 @@
 //! Draws a plan as a graph: text for Graphviz and for Mermaid.
 
 use super::text::command_line;
-use crate::order::{Why, why};
+use crate::order::{OrderReason, why};
 use crate::{Plan, Step, StepIndex, predecessors};
 use vplan_base::index::Index as _;
 use vplan_base::inert::escaped_without_commands;
@@ -31,10 +31,10 @@ pub fn dot(plan: &Plan) -> String {
     for (earlier, later) in edges(plan) {
         let (earlier, later) = (plan.step(earlier), plan.step(later));
         let style = match why(earlier, later) {
-            Why::Needs => "solid",
-            Why::Sequence => "dashed",
-            Why::Artifacts | Why::Writer => "dotted",
-            Why::Preparing => "dashed, color=grey",
+            OrderReason::Needs => "solid",
+            OrderReason::Sequence => "dashed",
+            OrderReason::Artifacts | OrderReason::Writer => "dotted",
+            OrderReason::Preparing => "dashed, color=grey",
         };
         let (from, to) = (visible(&earlier.id), visible(&later.id));
         out.push_str(&format!(
@@ -63,10 +63,10 @@ pub fn mermaid(plan: &Plan) -> String {
     }
     for (earlier, later) in edges(plan) {
         let arrow = match why(plan.step(earlier), plan.step(later)) {
-            Why::Needs => "==>",
-            Why::Sequence => "-->",
-            Why::Artifacts | Why::Writer => "-.->",
-            Why::Preparing => "-. prepares .->",
+            OrderReason::Needs => "==>",
+            OrderReason::Sequence => "-->",
+            OrderReason::Artifacts | OrderReason::Writer => "-.->",
+            OrderReason::Preparing => "-. prepares .->",
         };
         out.push_str(&format!("  {} {arrow} {}\n", name(earlier), name(later)));
     }

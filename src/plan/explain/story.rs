@@ -7,7 +7,7 @@ use super::{Mark, Options, sentence};
 use crate::compile::assemble_with;
 use crate::error::{PlanError, UNKNOWN_CHECK};
 use crate::facts::{Certainty, FactAnswer, Facts, Question};
-use crate::order::{Why, why};
+use crate::order::{OrderReason, why};
 use crate::request::Request;
 use crate::{Omitted, Plan, Step, StepIndex};
 use std::collections::BTreeSet;
@@ -31,24 +31,24 @@ pub struct Story<'a> {
     /// File and line of the definition.
     pub place: Option<(String, usize)>,
     /// Its place in the plan, or why it has none.
-    pub outcome: Outcome<'a>,
+    pub outcome: StoryOutcome<'a>,
     /// The conditions of each placement, outermost first.
     pub placements: Vec<Vec<String>>,
     /// For an omitted check, the smallest change of the request that would select it, if one was
     /// found.
-    pub would: Option<Change>,
+    pub would: Option<StoryChange>,
 }
 
 /// The plan's decision on a check.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome<'a> {
+pub enum StoryOutcome<'a> {
     /// It is in the plan: its steps (several when it is batched), and for each
     /// step that it directly waits for the reason.
     Planned {
         /// The steps, in plan order.
         steps: Vec<(StepIndex, &'a Step)>,
         /// Ids of direct predecessors, and why it waits.
-        waits: Vec<(String, Why)>,
+        waits: Vec<(String, OrderReason)>,
     },
     /// It was omitted.
     LeftOut(&'a Omitted),
@@ -60,7 +60,7 @@ pub enum Outcome<'a> {
 
 /// A change of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct StoryChange {
     /// The changed role.
     pub role: Option<String>,
     /// The changed minimum tier.
@@ -79,7 +79,7 @@ pub struct Change {
     pub without_skip: bool,
 }
 
-impl Change {
+impl StoryChange {
     /// Returns the size of the change; the smallest one is printed.
     fn cost(&self) -> usize {
         let flags = [
@@ -139,11 +139,11 @@ pub fn story<'a>(
     let outcome = match (left_out, dropped) {
         _ if !steps.is_empty() => {
             let waits = waits(plan, &steps);
-            Outcome::Planned { steps, waits }
+            StoryOutcome::Planned { steps, waits }
         }
-        (Some(out), _) => Outcome::LeftOut(out),
-        (None, Some(rewrite)) => Outcome::Dropped(&rewrite.recovery_rule),
-        (None, None) if check.is_some() => Outcome::Merged,
+        (Some(out), _) => StoryOutcome::LeftOut(out),
+        (None, Some(rewrite)) => StoryOutcome::Dropped(&rewrite.recovery_rule),
+        (None, None) if check.is_some() => StoryOutcome::Merged,
         (None, None) => {
             let checks = contract.into_iter().flat_map(|c| c.checks.iter());
             let ids = checks.map(|c| c.id.as_str());
@@ -156,7 +156,7 @@ pub fn story<'a>(
         let placements = check.placements.iter();
         placements.map(|p| asks(contract, check, p)).collect()
     });
-    let left_out = known.filter(|_| matches!(outcome, Outcome::LeftOut(_)));
+    let left_out = known.filter(|_| matches!(outcome, StoryOutcome::LeftOut(_)));
     let would =
         left_out.and_then(|(contract, check)| smallest_change(contract, check, request, facts));
     let place = known.map(|(contract, check)| {
@@ -173,7 +173,7 @@ pub fn story<'a>(
     })
 }
 
-fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
+fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, OrderReason)> {
     let Some((index, step)) = steps.first() else {
         return Vec::new();
     };
@@ -182,7 +182,7 @@ fn waits(plan: &Plan, steps: &[(StepIndex, &Step)]) -> Vec<(String, Why)> {
         Some((id.clone(), why(plan.step(before), step)))
     };
     let implied = step.needs.iter().filter(|id| !step.after.contains(id));
-    let implied = implied.map(|id| (id.clone(), Why::Needs));
+    let implied = implied.map(|id| (id.clone(), OrderReason::Needs));
     let after = step.after.iter().filter_map(direct);
     implied.chain(after).collect()
 }
@@ -194,11 +194,11 @@ fn smallest_change(
     check: &Check,
     request: &Request,
     facts: &Facts,
-) -> Option<Change> {
+) -> Option<StoryChange> {
     let placements = check.placements.iter();
     let changes = placements.flat_map(|p| candidates(contract, check, p, request));
-    let mut changes: Vec<Change> = changes.collect();
-    changes.sort_by_key(Change::cost);
+    let mut changes: Vec<StoryChange> = changes.collect();
+    changes.sort_by_key(StoryChange::cost);
     let mut changes = changes.into_iter();
     changes.find(|change| selects(contract, check, request, facts, change))
 }
@@ -209,7 +209,7 @@ fn selects(
     check: &Check,
     request: &Request,
     facts: &Facts,
-    change: &Change,
+    change: &StoryChange,
 ) -> bool {
     let mut request = request.clone();
     let mut facts = facts.clone();
@@ -247,8 +247,8 @@ fn candidates(
     check: &Check,
     placement: &Placement,
     request: &Request,
-) -> Vec<Change> {
-    let mut base = Change::default();
+) -> Vec<StoryChange> {
+    let mut base = StoryChange::default();
     let role = request.role.as_deref().unwrap_or("worker");
     let mut wanted: Vec<&Selection> = Vec::new();
     let mut one_of: Vec<&Selection> = Vec::new();
@@ -300,12 +300,12 @@ fn candidates(
             exist.extend(possible.or(all.first()).cloned());
         }
     }
-    let asked = exist.iter().all(can_exist).then(|| Change {
+    let asked = exist.iter().all(can_exist).then(|| StoryChange {
         exist: exist.into_iter().collect(),
         absent: absent.into_iter().collect(),
-        ..Change::default()
+        ..StoryChange::default()
     });
-    let asked = asked.filter(|asked| *asked != Change::default());
+    let asked = asked.filter(|asked| *asked != StoryChange::default());
     let tagged = |role: &str| contract.lets_through(role, &check.tags);
     let mut roles: Vec<Option<String>> = Vec::new();
     let is_allowed = |names: &Vec<&String>| names.iter().any(|name| *name == role);
@@ -338,8 +338,8 @@ fn candidates(
             for files in &files {
                 for instead in ways.iter().copied() {
                     // As the repository is, then as the conditions require it.
-                    for like in [&Change::default()].into_iter().chain(&asked) {
-                        all.push(Change {
+                    for like in [&StoryChange::default()].into_iter().chain(&asked) {
+                        all.push(StoryChange {
                             role: role.clone(),
                             min_tier,
                             instead,
@@ -400,23 +400,23 @@ pub fn story_text(story: &Story, options: &Options) -> String {
         options.hang(&mut out, (&head, indent), indent + 2, mark, text);
     };
     let title = match &story.outcome {
-        Outcome::Planned { steps, .. } => {
+        StoryOutcome::Planned { steps, .. } => {
             let numbers = steps.iter().map(|(i, _)| (i.position() + 1).to_string());
             format!("runs as step {}", shorten(&numbers.collect::<Vec<_>>()))
         }
-        Outcome::LeftOut(_) => "is left out".to_owned(),
-        Outcome::Dropped(rule) => format!("was dropped by the repair {}", visible(rule)),
-        Outcome::Merged => "is the same work as another check of the plan".to_owned(),
+        StoryOutcome::LeftOut(_) => "is left out".to_owned(),
+        StoryOutcome::Dropped(rule) => format!("was dropped by the repair {}", visible(rule)),
+        StoryOutcome::Merged => "is the same work as another check of the plan".to_owned(),
     };
     line(0, Some(Mark::Title), &format!("{id} {title}"));
-    if let Outcome::LeftOut(out) = &story.outcome {
+    if let StoryOutcome::LeftOut(out) = &story.outcome {
         line(2, Some(Mark::Bad), &omission(out));
     }
     let said = story.check.and_then(|c| c.settings.get(&Row::Describe));
     if let Some(Value::Text(text)) = said {
         line(2, Some(Mark::Dim), &visible(text));
     }
-    if let Outcome::Planned { steps, waits } = &story.outcome
+    if let StoryOutcome::Planned { steps, waits } = &story.outcome
         && let Some((_, step)) = steps.first()
     {
         line(2, Some(Mark::Dim), &settings(step).join(", "));
@@ -450,11 +450,11 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             line(0, Some(Mark::Title), "what it waits for");
             for (id, why) in waits {
                 let why = match why {
-                    Why::Needs => "needed",
-                    Why::Sequence => "sequence",
-                    Why::Artifacts => "artifacts",
-                    Why::Writer => "writes",
-                    Why::Preparing => "prepares it",
+                    OrderReason::Needs => "needed",
+                    OrderReason::Sequence => "sequence",
+                    OrderReason::Artifacts => "artifacts",
+                    OrderReason::Writer => "writes",
+                    OrderReason::Preparing => "prepares it",
                 };
                 line(2, None, &format!("{} ({why})", visible(id)));
             }
@@ -478,7 +478,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
             line(2, None, &format!("and tier {tier} is reached"));
         }
     }
-    if let Outcome::LeftOut(_) = story.outcome
+    if let StoryOutcome::LeftOut(_) = story.outcome
         && story.check.is_some()
     {
         line(0, None, "");
@@ -503,7 +503,7 @@ pub fn story_text(story: &Story, options: &Options) -> String {
 }
 
 /// Renders a change, one item a line.
-fn change_text(change: &Change) -> Vec<String> {
+fn change_text(change: &StoryChange) -> Vec<String> {
     fn list(all: &[impl ToString]) -> String {
         let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
         texts.join(", ")

@@ -3,10 +3,10 @@
 use super::checks::{changed_texts, taken_out, taken_out_text};
 use super::forecast::{Outlook, StepOutlook};
 use super::{Mark, Options, sentence};
-use crate::parallel::StepBeside;
 use crate::caveat;
 use crate::definition::DEFINITION_CHANGED;
 use crate::field::FieldValue;
+use crate::parallel::StepBeside;
 use crate::select::items_text;
 use crate::{Coverage, Omitted, Plan, Policy, SandboxFrom, Step};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@
 use super::super::Plan;
 use super::super::error::{CONFLICT, DOCUMENT, DocumentError, PlanError, SYNTAX};
 use super::super::validity::{checked, is_known, other_version};
-use super::text::{Node, NodeEntry, Value, parse};
+use super::text::{KdlNode, KdlValue, NodeEntry, parse};
 use super::write::LIST;
 use serde::Deserialize as _;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
@@ -14,7 +14,7 @@ use vplan_base::span::Span;
 use vplan_base::word::visible;
 
 /// Reads a plan and nothing else: `document` checks whether it is sound and has its digest.
-fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
+fn plan(text: &str) -> Result<(Plan, Vec<KdlNode>), DocumentError> {
     let nodes = parse(text).map_err(|found| {
         let (code, help) = match found.conflict {
             true => (
@@ -28,8 +28,8 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     })?;
     let version = find(&nodes, "version").and_then(|node| node.entries.first());
     match version.map(|entry| (entry, &entry.value)) {
-        Some((_, Value::Integer(version))) if is_known(*version) => {}
-        Some((entry, Value::Integer(version))) => {
+        Some((_, KdlValue::Integer(version))) if is_known(*version) => {}
+        Some((entry, KdlValue::Integer(version))) => {
             return Err(other_version(&version.to_string()).at(entry.span()));
         }
         _ => {
@@ -47,11 +47,11 @@ fn plan(text: &str) -> Result<(Plan, Vec<Node>), DocumentError> {
     }
 }
 
-fn find<'n>(nodes: &'n [Node], name: &str) -> Option<&'n Node> {
+fn find<'n>(nodes: &'n [KdlNode], name: &str) -> Option<&'n KdlNode> {
     nodes.iter().find(|n| n.name.text == name)
 }
 
-fn children(node: &Node) -> &[Node] {
+fn children(node: &KdlNode) -> &[KdlNode] {
     node.children.as_deref().unwrap_or_default()
 }
 
@@ -165,8 +165,8 @@ fn nearest(given: &str, known: &[&str]) -> Option<String> {
 /// The part of the text that is read.
 #[derive(Clone, Copy)]
 enum TextPart<'a> {
-    Document(&'a [Node]),
-    Node(&'a Node),
+    Document(&'a [KdlNode]),
+    Node(&'a KdlNode),
     Entry(&'a NodeEntry),
 }
 
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the only value of this place.
-    fn scalar(self, wanted: &str) -> Result<&'a Value, NodeError> {
+    fn scalar(self, wanted: &str) -> Result<&'a KdlValue, NodeError> {
         let entry = match self.0 {
             TextPart::Entry(entry) => entry,
             TextPart::Node(node) => match node.entries.as_slice() {
@@ -225,7 +225,9 @@ impl<'a> Reader<'a> {
     fn integer<T: TryFrom<i128>>(self) -> Result<T, NodeError> {
         const WANTED: &str = "a whole number";
         match self.scalar(WANTED)? {
-            Value::Integer(number) => T::try_from(*number).map_err(|_| self.out_of_range(*number)),
+            KdlValue::Integer(number) => {
+                T::try_from(*number).map_err(|_| self.out_of_range(*number))
+            }
             _ => Err(self.fault(format!("{WANTED} is expected here"))),
         }
     }
@@ -233,7 +235,7 @@ impl<'a> Reader<'a> {
     fn text(self) -> Result<&'a str, NodeError> {
         const WANTED: &str = "a text";
         match self.scalar(WANTED)? {
-            Value::Text(text) | Value::Bare(text) => Ok(text),
+            KdlValue::Text(text) | KdlValue::Bare(text) => Ok(text),
             _ => Err(self.fault(format!("{WANTED} in quotes is expected here"))),
         }
     }
@@ -349,23 +351,23 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             return self.deserialize_map(visitor);
         }
         let read = match self.scalar("a value")? {
-            Value::Text(text) | Value::Bare(text) => visitor.visit_str(text),
-            Value::Integer(number) => match i64::try_from(*number) {
+            KdlValue::Text(text) | KdlValue::Bare(text) => visitor.visit_str(text),
+            KdlValue::Integer(number) => match i64::try_from(*number) {
                 Ok(number) if number < 0 => visitor.visit_i64(number),
                 Ok(number) => visitor.visit_u64(number.unsigned_abs()),
                 Err(_) => {
                     return Err(self.out_of_range(*number));
                 }
             },
-            Value::Bool(yes) => visitor.visit_bool(*yes),
-            Value::Null => return Err(self.fault("a plan has no such value")),
+            KdlValue::Bool(yes) => visitor.visit_bool(*yes),
+            KdlValue::Null => return Err(self.fault("a plan has no such value")),
         };
         self.placed(read)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NodeError> {
         match self.scalar("`#true` or `#false`")? {
-            Value::Bool(yes) => visitor.visit_bool(*yes),
+            KdlValue::Bool(yes) => visitor.visit_bool(*yes),
             _ => Err(self.fault("`#true` or `#false` is expected here")),
         }
     }

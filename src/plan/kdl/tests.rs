@@ -1,6 +1,6 @@
 //! Tests what the reader accepts, what it refuses, and at which place.
 
-use super::text::{DEEPEST, Value, parse};
+use super::text::{DEEPEST, KdlValue, parse};
 use super::*;
 use crate::arbitrary::made::{plan, step};
 use crate::error;
@@ -9,7 +9,7 @@ use crate::error;
 /// refused at the first fault.
 #[test]
 fn texts() {
-    fn same(ours: &[text::Node], theirs: &kdl::KdlDocument) {
+    fn same(ours: &[text::KdlNode], theirs: &kdl::KdlDocument) {
         assert_eq!(ours.len(), theirs.nodes().len());
         for (a, b) in ours.iter().zip(theirs.nodes()) {
             assert_eq!(
@@ -26,10 +26,12 @@ fn texts() {
                     b.name().map(|n| n.value())
                 );
                 match (&a.value, b.value()) {
-                    (Value::Text(a) | Value::Bare(a), kdl::KdlValue::String(b)) => assert_eq!(a, b),
-                    (Value::Integer(a), kdl::KdlValue::Integer(b)) => assert_eq!(a, b),
-                    (Value::Bool(a), kdl::KdlValue::Bool(b)) => assert_eq!(a, b),
-                    (Value::Null, kdl::KdlValue::Null) => {}
+                    (KdlValue::Text(a) | KdlValue::Bare(a), kdl::KdlValue::String(b)) => {
+                        assert_eq!(a, b)
+                    }
+                    (KdlValue::Integer(a), kdl::KdlValue::Integer(b)) => assert_eq!(a, b),
+                    (KdlValue::Bool(a), kdl::KdlValue::Bool(b)) => assert_eq!(a, b),
+                    (KdlValue::Null, kdl::KdlValue::Null) => {}
                     other => panic!("{other:?}"),
                 }
             }

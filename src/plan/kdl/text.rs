@@ -34,7 +34,7 @@ pub struct Unreadable {
 
 /// A word with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct KdlName {
     /// The word without quotes and escapes.
     pub text: String,
     /// The place, quotes included.
@@ -43,18 +43,18 @@ pub struct Name {
 
 /// `(mark)name entry… { children }`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct KdlNode {
     /// The word in parentheses.
-    pub mark: Option<Name>,
+    pub mark: Option<KdlName>,
     /// The node's name.
-    pub name: Name,
+    pub name: KdlName,
     /// The arguments and properties after the name.
     pub entries: Vec<NodeEntry>,
     /// The nodes in braces, if there are braces.
-    pub children: Option<Vec<Node>>,
+    pub children: Option<Vec<KdlNode>>,
 }
 
-impl Node {
+impl KdlNode {
     /// Returns the place from the name to the last entry, without the block.
     pub fn span(&self) -> Span {
         let last = self.entries.last();
@@ -66,11 +66,11 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEntry {
     /// The name of a property.
-    pub name: Option<Name>,
+    pub name: Option<KdlName>,
     /// The word in parentheses.
-    pub mark: Option<Name>,
+    pub mark: Option<KdlName>,
     /// The value after the name and the mark.
-    pub value: Value,
+    pub value: KdlValue,
     /// The place of the value alone.
     pub at: Span,
 }
@@ -85,7 +85,7 @@ impl NodeEntry {
 
 /// The value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum KdlValue {
     /// A text in quotes.
     Text(String),
     /// A word without quotes.
@@ -102,7 +102,7 @@ pub enum Value {
 ///
 /// # Errors
 /// The first fault.
-pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
+pub fn parse(text: &str) -> Result<Vec<KdlNode>, Unreadable> {
     conflicts(text)?;
     let mut reader = Reader {
         text,
@@ -117,9 +117,9 @@ pub fn parse(text: &str) -> Result<Vec<Node>, Unreadable> {
 
 /// A text of nodes without blocks, marks and `/-`, with all that an edit must know of it.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
+pub struct KdlLines {
     /// The nodes that can be read.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<KdlNode>,
     /// Text outside of nodes: from a fault to the end of its line.
     pub junk: Vec<Span>,
     /// The faults, in the order of the text.
@@ -135,7 +135,7 @@ pub struct Lines {
 
 /// Reads a text of one node a line. A line with a fault is skipped and reading continues after it,
 /// until there are more than `most`; messages call the text `what`.
-pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
+pub fn lines(text: &str, what: &'static str, most: usize) -> KdlLines {
     let at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
     let mut reader = Reader {
         text,
@@ -165,7 +165,7 @@ pub fn lines(text: &str, what: &'static str, most: usize) -> Lines {
             }
         }
     }
-    Lines {
+    KdlLines {
         nodes,
         junk,
         faults,
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads nodes up to the end or the `}` of the block, which is not consumed.
-    fn nodes(&mut self) -> Read<Vec<Node>> {
+    fn nodes(&mut self) -> Read<Vec<KdlNode>> {
         let mut nodes = Vec::new();
         loop {
             self.blanks(true)?;
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a node, or none: one after `/-`, or the `;` that an edit of a lock leaves where a node
     /// was.
-    fn statement(&mut self) -> Read<Option<Node>> {
+    fn statement(&mut self) -> Read<Option<KdlNode>> {
         if self.peek() == Some(';') {
             if self.flat.is_none() {
                 return self.fail(1, "nothing stands in front of this `;`");
@@ -375,10 +375,10 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    fn node(&mut self) -> Read<Node> {
+    fn node(&mut self) -> Read<KdlNode> {
         let mark = self.mark()?;
         let name = self.name()?;
-        let mut node = Node {
+        let mut node = KdlNode {
             mark,
             name,
             entries: Vec::new(),
@@ -426,7 +426,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a block. INVARIANT (depth): only this function descends a level, and it counts them.
-    fn block(&mut self) -> Read<Vec<Node>> {
+    fn block(&mut self) -> Read<Vec<KdlNode>> {
         let start = self.at;
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -466,26 +466,26 @@ impl<'a> Reader<'a> {
         Ok(entry)
     }
 
-    fn name(&mut self) -> Read<Name> {
+    fn name(&mut self) -> Read<KdlName> {
         let start = self.at;
         let value = self.value()?;
         self.to_name(value, start)
     }
 
-    fn to_name(&self, value: Value, start: usize) -> Read<Name> {
+    fn to_name(&self, value: KdlValue, start: usize) -> Read<KdlName> {
         match value {
-            Value::Text(text) | Value::Bare(text) => Ok(Name {
+            KdlValue::Text(text) | KdlValue::Bare(text) => Ok(KdlName {
                 text,
                 span: Span::new(start, self.at),
             }),
-            Value::Integer(_) | Value::Bool(_) | Value::Null => {
+            KdlValue::Integer(_) | KdlValue::Bool(_) | KdlValue::Null => {
                 self.fail_at(start, "a name is expected here")
             }
         }
     }
 
     /// Reads `(word)`.
-    fn mark(&mut self) -> Read<Option<Name>> {
+    fn mark(&mut self) -> Read<Option<KdlName>> {
         if self.flat.is_some() || self.peek() != Some('(') {
             return Ok(None);
         }
@@ -566,15 +566,15 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn value(&mut self) -> Read<Value> {
+    fn value(&mut self) -> Read<KdlValue> {
         let start = self.at;
         let rest = self.rest();
         if rest.starts_with('"') {
-            return self.quoted().map(Value::Text);
+            return self.quoted().map(KdlValue::Text);
         }
         let hashes = rest.len() - rest.trim_start_matches('#').len();
         if hashes > 0 && rest.get(hashes..).is_some_and(|r| r.starts_with('"')) {
-            return self.raw(hashes).map(Value::Text);
+            return self.raw(hashes).map(KdlValue::Text);
         }
         let ends =
             |c: char| c.is_whitespace() || "\\/(){}[];\"=,<>".contains(c) || is_unsafe_to_show(c);
@@ -585,15 +585,15 @@ impl<'a> Reader<'a> {
         if begins(sign) {
             let digits: String = word.chars().filter(|c| *c != '_').collect();
             return match digits.parse() {
-                Ok(number) => Ok(Value::Integer(number)),
+                Ok(number) => Ok(KdlValue::Integer(number)),
                 Err(_) => self.fail_at(start, "numbers are whole, and written in decimal"),
             };
         }
         match word {
             "" => self.unexpected("a word is expected here"),
-            "#true" => Ok(Value::Bool(true)),
-            "#false" => Ok(Value::Bool(false)),
-            "#null" => Ok(Value::Null),
+            "#true" => Ok(KdlValue::Bool(true)),
+            "#false" => Ok(KdlValue::Bool(false)),
+            "#null" => Ok(KdlValue::Null),
             "true" | "false" | "null" | "inf" | "-inf" | "nan" => {
                 self.fail_at(start, format!("it is written `#{word}`, or in quotes"))
             }
@@ -602,7 +602,7 @@ impl<'a> Reader<'a> {
             _ if word.as_bytes().get(sign) == Some(&b'.') && begins(sign + 1) => {
                 self.fail_at(start, "numbers are whole, and written in decimal")
             }
-            _ => Ok(Value::Bare(word.to_owned())),
+            _ => Ok(KdlValue::Bare(word.to_owned())),
         }
     }
 

@@ -5,7 +5,7 @@ use vplan_base::glob::overlap;
 
 /// The reason why one step waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum OrderReason {
     /// The later one `needs` the earlier one.
     Needs,
     /// The earlier one cleans what the later one produces, or produces what the later one requires.
@@ -19,17 +19,17 @@ pub enum Why {
 }
 
 /// Returns why a direct successor waits.
-pub fn why(earlier: &Step, later: &Step) -> Why {
+pub fn why(earlier: &Step, later: &Step) -> OrderReason {
     let meet = |a: &[_], b: &[_]| a.iter().any(|a| b.iter().any(|b| overlap::overlaps(a, b)));
     if later.needs.contains(&earlier.id) {
-        Why::Needs
+        OrderReason::Needs
     } else if later.prepared_by.contains(&earlier.id) {
-        Why::Preparing
+        OrderReason::Preparing
     } else if meet(&earlier.cleans, &later.produces) || meet(&earlier.produces, &later.requires) {
-        Why::Artifacts
+        OrderReason::Artifacts
     } else if earlier.is_writer() && earlier.tier == later.tier {
-        Why::Writer
+        OrderReason::Writer
     } else {
-        Why::Sequence
+        OrderReason::Sequence
     }
 }

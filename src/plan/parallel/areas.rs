@@ -1,7 +1,7 @@
 //! Conflicts of declared effects.
 
 use super::declared::{Declared, excludes, may_write_in, overlap};
-use super::effects::Effects;
+use super::effects::StepEffects;
 use super::known::Knowledge;
 use super::paths::{Meets, UsedFiles};
 use crate::StepIndex;
@@ -22,8 +22,12 @@ pub(super) struct Area<'a> {
 }
 
 /// Finds who meets whom; it is noted for those who write.
-pub(crate) fn meet(steps: &Dense<StepIndex, Effects<'_>>, used: &UsedFiles<'_>, meets: &mut Meets) {
-    let is_known = |step: &Effects<'_>| matches!(step.seen, Knowledge::All(_));
+pub(crate) fn meet(
+    steps: &Dense<StepIndex, StepEffects<'_>>,
+    used: &UsedFiles<'_>,
+    meets: &mut Meets,
+) {
+    let is_known = |step: &StepEffects<'_>| matches!(step.seen, Knowledge::All(_));
     let known = steps.numbered().filter(|(_, step)| is_known(step));
     let areas: Vec<Area<'_>> = known.flat_map(|(index, step)| areas(index, step)).collect();
     meet_in_files(&areas, used, meets);
@@ -33,7 +37,7 @@ pub(crate) fn meet(steps: &Dense<StepIndex, Effects<'_>>, used: &UsedFiles<'_>, 
 
 pub(super) fn areas<'a>(
     step: StepIndex,
-    effects: &'a Effects<'_>,
+    effects: &'a StepEffects<'_>,
 ) -> impl Iterator<Item = Area<'a>> {
     let area = move |is_write| {
         move |selection| Area {

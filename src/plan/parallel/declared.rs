@@ -3,7 +3,7 @@
 
 use crate::field::FieldValue;
 use crate::{MAY_CHANGE, Step};
-use vplan_base::glob::automaton::{Limits, Region, atoms};
+use vplan_base::glob::automaton::{AutomatonLimits, Region, atoms};
 use vplan_base::glob::{Glob, ItemContent, Selection};
 use vplan_base::path::RepoPath;
 
@@ -62,6 +62,6 @@ pub(super) fn first_glob(selection: &Selection) -> Option<&str> {
 /// Whether two selections select the same path; yes where it is too much to find out.
 pub(super) fn overlap(one: &Selection, other: &Selection) -> bool {
     let regions = [Region::Selected(one), Region::Selected(other)];
-    let found = atoms(&regions, &Limits::default());
+    let found = atoms(&regions, &AutomatonLimits::default());
     found.is_none_or(|atoms| atoms.iter().any(|atom| atom.inside == [true, true]))
 }

@@ -6,12 +6,12 @@ use crate::{Plan, Step, StepIndex};
 use vplan_base::index::Dense;
 /// What is known of a step's effects.
 #[derive(Clone, Debug)]
-pub struct Effects<'a> {
+pub struct StepEffects<'a> {
     pub(super) seen: Knowledge<'a>,
     pub(super) declared: Declared,
 }
 
-impl<'a> Effects<'a> {
+impl<'a> StepEffects<'a> {
     pub(crate) fn new(step: &Step, known: &'a KnownEffects) -> Self {
         Self {
             seen: known.get(step),

@@ -1,7 +1,7 @@
 //! Reports for each step of a plan which others may run in parallel, and why the rest may not.
 
-use super::effects::Effects;
-use super::known::{Knowledge, KnownEffects, Unknown};
+use super::effects::StepEffects;
+use super::known::{Knowledge, KnownEffects, UnknownEffects};
 use super::meeting::meeting;
 use super::pairs::{Conflict, ParallelPairs, kept_apart};
 use crate::audit::reason;
@@ -57,7 +57,7 @@ impl StepBeside {
 
 /// Says it for each step, in plan order.
 pub fn forecast(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
-    let effects = Effects::of_all(plan, known);
+    let effects = StepEffects::of_all(plan, known);
     let outlook = Outlook {
         plan,
         beside: ParallelPairs::among(&effects),
@@ -65,13 +65,15 @@ pub fn forecast(plan: &Plan, known: &KnownEffects) -> Vec<StepBeside> {
         effects: &effects,
     };
     let steps = plan.numbered_steps();
-    steps.map(|(index, step)| outlook.forecast_step(index, step)).collect()
+    steps
+        .map(|(index, step)| outlook.forecast_step(index, step))
+        .collect()
 }
 
 /// A plan, and what decides which of its steps may run in parallel.
 struct Outlook<'a> {
     plan: &'a Plan,
-    effects: &'a Dense<StepIndex, Effects<'a>>,
+    effects: &'a Dense<StepIndex, StepEffects<'a>>,
     beside: ParallelPairs,
     before: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
@@ -133,19 +135,19 @@ fn by_contract(apart: Conflict<'_>) -> String {
 }
 
 /// Says why a step runs alone, and what would change that.
-fn alone(why: &Unknown, step: &Step) -> String {
+fn alone(why: &UnknownEffects, step: &Step) -> String {
     let name = visible(step.check());
     match why {
-        Unknown::NeverObserved => format!("it was {} (vplan audit {name})", unknown(why)),
-        Unknown::Gap(_) | Unknown::Judge => unknown(why),
+        UnknownEffects::NeverObserved => format!("it was {} (vplan audit {name})", unknown(why)),
+        UnknownEffects::Gap(_) | UnknownEffects::Judge => unknown(why),
     }
 }
 
 /// Says why not everything is known of a step.
-fn unknown(why: &Unknown) -> String {
+fn unknown(why: &UnknownEffects) -> String {
     match why {
-        Unknown::NeverObserved => "never observed".to_owned(),
-        Unknown::Gap(gap) => format!("not all was seen: {}", reason(gap)),
-        Unknown::Judge => "what a judge does is not observed".to_owned(),
+        UnknownEffects::NeverObserved => "never observed".to_owned(),
+        UnknownEffects::Gap(gap) => format!("not all was seen: {}", reason(gap)),
+        UnknownEffects::Judge => "what a judge does is not observed".to_owned(),
     }
 }

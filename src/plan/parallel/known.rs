@@ -44,12 +44,12 @@ pub(super) enum Knowledge<'a> {
     /// All of it.
     All(Cow<'a, Observed>),
     /// Not all of it, or nothing.
-    Unknown(Unknown),
+    Unknown(UnknownEffects),
 }
 
 /// Why not everything is known of what a step does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownEffects {
     /// It was never observed while it passed.
     NeverObserved,
     /// It was observed, and this may have hidden something.
@@ -102,7 +102,7 @@ impl KnownEffects {
     /// Returns what is known of a step of the plan.
     pub(super) fn get(&self, step: &Step) -> Knowledge<'_> {
         if step.kind == Kind::Judge {
-            return Knowledge::Unknown(Unknown::Judge);
+            return Knowledge::Unknown(UnknownEffects::Judge);
         }
         let Some(id) = identity(step) else {
             return Knowledge::All(Cow::Owned(without_process(step)));
@@ -110,9 +110,9 @@ impl KnownEffects {
         let own = self.0.get(&id);
         let newest = own.and_then(|own| Some((own, own.newest_pass.as_ref()?)));
         match newest {
-            None => Knowledge::Unknown(Unknown::NeverObserved),
+            None => Knowledge::Unknown(UnknownEffects::NeverObserved),
             Some((own, gaps)) => match gaps.first() {
-                Some(gap) => Knowledge::Unknown(Unknown::Gap(gap.clone())),
+                Some(gap) => Knowledge::Unknown(UnknownEffects::Gap(gap.clone())),
                 None => Knowledge::All(Cow::Borrowed(&own.observed)),
             },
         }

@@ -1,7 +1,7 @@
 //! Says where two steps meet.
 
 use super::declared::{first_glob, may_write_in, overlap};
-use super::effects::Effects;
+use super::effects::StepEffects;
 use super::known::Knowledge;
 use super::paths::TreePath;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +71,7 @@ impl<'a> Places<'a> {
 }
 
 /// Returns the conflict of two steps whose effects are known.
-pub(super) fn meeting(this: &Effects<'_>, that: &Effects<'_>) -> Option<Meeting> {
+pub(super) fn meeting(this: &StepEffects<'_>, that: &StepEffects<'_>) -> Option<Meeting> {
     let mut found = Places::default();
     add(&mut found, Writer::This, this, that);
     add(&mut found, Writer::That, that, this);
@@ -83,7 +83,12 @@ pub(super) fn meeting(this: &Effects<'_>, that: &Effects<'_>) -> Option<Meeting>
 }
 
 /// Adds where a step meets what another one writes.
-fn add<'a>(found: &mut Places<'a>, by: Writer, writer: &'a Effects<'_>, user: &'a Effects<'_>) {
+fn add<'a>(
+    found: &mut Places<'a>,
+    by: Writer,
+    writer: &'a StepEffects<'_>,
+    user: &'a StepEffects<'_>,
+) {
     let (Knowledge::All(wrote), Knowledge::All(used)) = (&writer.seen, &user.seen) else {
         return;
     };

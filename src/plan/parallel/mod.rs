@@ -7,14 +7,14 @@
 mod areas;
 mod declared;
 mod effects;
+mod forecast;
 pub mod known;
 mod meeting;
-mod forecast;
 mod pairs;
 mod paths;
 
-pub use meeting::Meeting;
 pub use forecast::{NotBeside, StepBeside, forecast};
+pub use meeting::Meeting;
 pub use pairs::{Conflict, ParallelPairs, kept_apart};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Pairs of steps that may run in parallel.
 
 use super::super::{Plan, Step, StepIndex};
-use super::effects::Effects;
+use super::effects::StepEffects;
 use super::known::{Knowledge, KnownEffects};
 use vplan_base::bits::Bits;
 use vplan_base::index::Dense;
@@ -39,10 +39,10 @@ impl ParallelPairs {
     /// Decides it for all pairs of a plan's steps. Takes time for the paths and for what the pairs
     /// share of them, not for each pair's paths.
     pub fn decide(plan: &Plan, known: &KnownEffects) -> Self {
-        Self::among(&Effects::of_all(plan, known))
+        Self::among(&StepEffects::of_all(plan, known))
     }
 
-    pub(crate) fn among(steps: &Dense<StepIndex, Effects<'_>>) -> Self {
+    pub(crate) fn among(steps: &Dense<StepIndex, StepEffects<'_>>) -> Self {
         let none = Bits::none(steps.len());
         let mut meets = Dense::filled(none, steps.len());
         let used = super::paths::meet(steps, &mut meets);

@@ -1,7 +1,7 @@
 //! Finds the conflicts between observed effects, in one walk over all paths of all steps in tree
 //! order.
 
-use super::effects::Effects;
+use super::effects::StepEffects;
 use super::known::Knowledge;
 use crate::StepIndex;
 use std::cmp::Ordering;
@@ -126,14 +126,16 @@ struct Level<'a> {
 
 /// Finds who meets whom; it is noted for those who write. Returns the files of the repository.
 pub(super) fn meet<'a>(
-    steps: &'a Dense<StepIndex, Effects<'_>>,
+    steps: &'a Dense<StepIndex, StepEffects<'_>>,
     meets: &mut Meets,
 ) -> UsedFiles<'a> {
     let mut all: Vec<(TreePath<'a>, &'a Place, StepIndex, &'a Uses)> = Vec::new();
     for (index, step) in steps.numbered() {
         if let Knowledge::All(observed) = &step.seen {
             let files = observed.files.iter();
-            all.extend(files.map(|(place, uses)| (TreePath::from_place(place), place, index, uses)));
+            all.extend(
+                files.map(|(place, uses)| (TreePath::from_place(place), place, index, uses)),
+            );
         }
     }
     all.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));

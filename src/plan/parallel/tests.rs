@@ -6,7 +6,7 @@ use crate::Plan;
 use crate::Step;
 use crate::StepIndex;
 use crate::arbitrary::made::{plan, step};
-use crate::parallel::effects::Effects;
+use crate::parallel::effects::StepEffects;
 use proptest::prelude::*;
 use vplan_arbitrary::rows;
 use vplan_base::glob::{Glob, Item, ItemContent, Selection};
@@ -304,7 +304,7 @@ proptest! {
         let beside = ParallelPairs::decide(&plan, &known);
         for (one, step) in plan.numbered_steps() {
             for (other, other_step) in plan.numbered_steps().filter(|(other, _)| *other != one) {
-                let pair = [step, other_step].map(|step| Effects::new(step, &known));
+                let pair = [step, other_step].map(|step| StepEffects::new(step, &known));
                 let met = meeting::meeting(&pair[0], &pair[1]);
                 prop_assert_eq!(beside.may(one, other), met.is_none(), "{:?}", met);
                 prop_assert_eq!(beside.may(one, other), beside.may(other, one));

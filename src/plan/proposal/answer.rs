@@ -36,7 +36,7 @@ pub struct Suggestion {
 /// The reason why an answer is refused, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadAnswer(pub String);
+pub struct BadProposal(pub String);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,31 +70,31 @@ impl ProposalAnswer {
     ///
     /// # Errors
     /// No JSON, another shape, another version, too many commands, an empty or overlong one.
-    pub fn read(bytes: &[u8]) -> Result<Self, BadAnswer> {
+    pub fn read(bytes: &[u8]) -> Result<Self, BadProposal> {
         if bytes.len() > MAX_ANSWER {
-            return Err(BadAnswer(format!(
+            return Err(BadProposal(format!(
                 "the answer has more than {MAX_ANSWER} bytes"
             )));
         }
         // serde would also take a list for the object.
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             let message = "the answer is not the JSON that was asked for: invalid type: a list, an object is expected";
-            return Err(BadAnswer(message.to_owned()));
+            return Err(BadProposal(message.to_owned()));
         }
         let written: Written = serde_json::from_slice(bytes).map_err(|e| {
-            BadAnswer(format!(
+            BadProposal(format!(
                 "the answer is not the JSON that was asked for: {}",
                 visible(e.to_string())
             ))
         })?;
         if let Some(version) = written.version.filter(|v| *v != 1) {
-            return Err(BadAnswer(format!(
+            return Err(BadProposal(format!(
                 "the answer has version {version}, known is 1"
             )));
         }
         if written.commands.len() > MAX_COMMANDS {
             let count = written.commands.len();
-            return Err(BadAnswer(format!(
+            return Err(BadProposal(format!(
                 "the answer has {count} commands, {MAX_COMMANDS} are the most"
             )));
         }
@@ -104,7 +104,7 @@ impl ProposalAnswer {
             .enumerate()
             .map(|(index, one)| {
                 let wrong = |what: &str| {
-                    Err(BadAnswer(format!(
+                    Err(BadProposal(format!(
                         "command {} of the answer {what}",
                         index + 1
                     )))

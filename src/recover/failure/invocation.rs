@@ -2,7 +2,7 @@
 
 use vplan_base::word::Word;
 use vplan_check::tool::layers;
-pub(super) use vplan_check::tool::{Layer, Role, Tool, layers_of_body};
+pub(super) use vplan_check::tool::{Layer, LayerRole, ToolLayer, layers_of_body};
 use vplan_plan::{Origin, Step};
 
 /// Returns the layers of a step's command, outermost first. None without an argument vector.
@@ -15,8 +15,8 @@ pub(super) fn layers_of(step: &Step) -> Vec<Layer> {
         .filter(|word| !(is_requested && word == "--if-present"))
         .collect();
     let mut layers = layers(&words, Some(&step.dir));
-    if layers.iter().any(|l| l.tool == Tool::Make) && is_steered(step) {
-        let makes = layers.iter_mut().filter(|l| l.tool == Tool::Make);
+    if layers.iter().any(|l| l.tool == ToolLayer::Make) && is_steered(step) {
+        let makes = layers.iter_mut().filter(|l| l.tool == ToolLayer::Make);
         makes.for_each(|l| l.lenient = true);
     }
     layers

@@ -14,7 +14,7 @@ mod test_runner;
 mod text;
 
 pub use advice::{advice, questions as advice_questions};
-use invocation::{Layer, Tool};
+use invocation::{Layer, ToolLayer};
 pub use requested::{AskedKind, RequestedNames, requested_names};
 use scene::{Scene, quote};
 use schemars::JsonSchema;
@@ -97,7 +97,7 @@ fn timed_out(scene: &Scene<'_>) -> Option<String> {
     if scene.evidence.timed_out {
         return Some(format!("time limit of {} ms", scene.step.timeout_ms));
     }
-    let mut wrappers = scene.layers.iter().filter(|l| l.tool == Tool::Wrapper);
+    let mut wrappers = scene.layers.iter().filter(|l| l.tool == ToolLayer::Wrapper);
     let wrapper = wrappers.any(|l| matches!(l.program.as_str(), "timeout" | "gtimeout"));
     (wrapper && scene.exited(124)).then(|| "exit 124 of timeout".to_owned())
 }

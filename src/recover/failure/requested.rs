@@ -1,6 +1,6 @@
 //! The names that a command requests from a file that declares scripts or goals.
 
-use super::invocation::{Layer, Role, Tool, layers_of};
+use super::invocation::{Layer, LayerRole, ToolLayer, layers_of};
 use vplan_base::path::RepoPath;
 use vplan_plan::Step;
 use vplan_plan::facts::{Certainty, FactAnswer, Facts, Question};
@@ -91,11 +91,13 @@ const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 pub(super) fn asked_of(layer: Layer) -> Option<RequestedNames> {
     let (kind, usual): (AskedKind, &[&str]) = match (layer.role, layer.tool) {
-        (Role::Script, _) => (AskedKind::Script, &["package.json"]),
-        (Role::Goals, Tool::Make) if layer.lenient => (AskedKind::OtherGoal, MAKEFILES),
-        (Role::Goals, Tool::Make) => (AskedKind::MakeGoal, MAKEFILES),
-        (Role::Goals, Tool::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
-        (Role::Goals, Tool::Just) => (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"]),
+        (LayerRole::Script, _) => (AskedKind::Script, &["package.json"]),
+        (LayerRole::Goals, ToolLayer::Make) if layer.lenient => (AskedKind::OtherGoal, MAKEFILES),
+        (LayerRole::Goals, ToolLayer::Make) => (AskedKind::MakeGoal, MAKEFILES),
+        (LayerRole::Goals, ToolLayer::Ninja) => (AskedKind::OtherGoal, &["build.ninja"]),
+        (LayerRole::Goals, ToolLayer::Just) => {
+            (AskedKind::OtherGoal, &["justfile", ".justfile", "Justfile"])
+        }
         _ => return None,
     };
     let given = layer.file.is_some();

@@ -1,6 +1,6 @@
 //! The evidence of a failed step, read once for all rows.
 
-use super::invocation::{self, Layer, Role, Tool};
+use super::invocation::{self, Layer, LayerRole, ToolLayer};
 use super::table::{EvidenceStream, row_has};
 use super::text::{self, Line, Names, reads_as};
 use vplan_base::word::visible;
@@ -45,13 +45,13 @@ impl<'a> Scene<'a> {
             None => {
                 // A runner that is silent, or never prints its command: the body may be any tool.
                 let silent = |layer: &Layer| Layer {
-                    tool: Tool::SilentScript,
-                    role: Role::Plain,
+                    tool: ToolLayer::SilentScript,
+                    role: LayerRole::Plain,
                     asked: Vec::new(),
                     echoed: true,
                     ..layer.clone()
                 };
-                let scripts = layers.iter().filter(|l| l.role == Role::Script);
+                let scripts = layers.iter().filter(|l| l.role == LayerRole::Script);
                 let scripts: Vec<Layer> = scripts.map(silent).collect();
                 layers.extend(scripts);
             }
@@ -83,11 +83,11 @@ impl<'a> Scene<'a> {
     /// eslint`. That one is not installed when it is not found.
     pub(super) fn names_a_program(&self, layer: &Layer) -> bool {
         let starts = |l: &Layer| !l.echoed && layer.asked.contains(&l.program);
-        layer.role == Role::Script
+        layer.role == LayerRole::Script
             && layer.lenient
             && self.layers.iter().any(|l| {
                 starts(l)
-                    && (l.tool != Tool::Other
+                    && (l.tool != ToolLayer::Other
                         || row_has("looking", &l.program)
                         || row_has("programs", &l.program))
             })
@@ -127,24 +127,29 @@ pub(super) fn quote(line: &str) -> String {
 
 /// Returns the body of the layer's script, if its runner prints it before starting it.
 fn body(layer: &Layer, out: &[Line], err: &[Line]) -> Option<String> {
-    let name = layer.asked.first().filter(|_| layer.role == Role::Script)?;
+    let name = layer
+        .asked
+        .first()
+        .filter(|_| layer.role == LayerRole::Script)?;
     match layer.tool {
         // > demo@1.0.0 test [/repo]
         // > vitest run
-        Tool::Npm | Tool::Pnpm => out.iter().zip(out.iter().skip(1)).find_map(|(head, body)| {
-            let head = head.text.strip_prefix("> ").filter(|_| head.indent == 0)?;
-            let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
-            let mut words = head.split(' ');
-            words.any(|word| word == name).then(|| body.to_owned())
-        }),
+        ToolLayer::Npm | ToolLayer::Pnpm => {
+            out.iter().zip(out.iter().skip(1)).find_map(|(head, body)| {
+                let head = head.text.strip_prefix("> ").filter(|_| head.indent == 0)?;
+                let body = body.text.strip_prefix("> ").filter(|_| body.indent == 0)?;
+                let mut words = head.split(' ');
+                words.any(|word| word == name).then(|| body.to_owned())
+            })
+        }
         // yarn run v1.22.22
         // $ vitest run
-        Tool::Yarn => {
+        ToolLayer::Yarn => {
             let is_before = |line: &&Line| !line.text.starts_with("yarn run v1.");
             let begun = out.iter().skip_while(is_before);
             begun.skip(1).find_map(dollar)
         }
-        Tool::Bun => err.iter().chain(out).find_map(dollar),
+        ToolLayer::Bun => err.iter().chain(out).find_map(dollar),
         _ => None,
     }
 }

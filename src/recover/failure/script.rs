@@ -1,13 +1,13 @@
 //! Recognises a package script that does not exist: npm, pnpm, yarn 1 and berry, bun, `node --run`.
 
-use super::invocation::{Layer, Role};
+use super::invocation::{Layer, LayerRole};
 use super::requested::{asked_now, asked_of};
 use super::scene::{Scene, quote};
 use vplan_plan::facts::Certainty;
 
 /// Whether there is evidence that the layer's script exists, or that it was not requested at all.
 pub(super) fn exists(scene: &Scene<'_>, layer: &Layer) -> bool {
-    layer.role != Role::Script
+    layer.role != LayerRole::Script
         || scene.body.is_some()
         || scene.names_a_program(layer)
         || declared(scene, layer) == Certainty::Yes
@@ -25,7 +25,7 @@ pub(super) fn not_declared(scene: &Scene<'_>) -> Option<String> {
         return None;
     }
     let mut layers = scene.layers.iter();
-    let layer = layers.find(|l| l.role == Role::Script && !l.lenient)?;
+    let layer = layers.find(|l| l.role == LayerRole::Script && !l.lenient)?;
     let missing = asked_of(layer.clone())?.undeclared(scene.facts);
     let missing = quote(missing.first()?);
     Some(format!("package.json declares no script `{missing}`"))

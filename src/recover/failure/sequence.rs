@@ -3,7 +3,7 @@
 //! The statements of a contract (`produces`, `cleans`) decide if there are any; otherwise the
 //! command itself.
 
-use super::invocation::{Layer, Role, Tool, layers_of, lossy};
+use super::invocation::{Layer, LayerRole, ToolLayer, layers_of, lossy};
 use super::scene::{Scene, quote};
 use super::table::row_has;
 use vplan_base::glob::Glob;
@@ -161,39 +161,41 @@ fn by_command(step: &Step, path: &RepoPath) -> Part {
     let layers = layers_of(step);
     // The innermost tool does the work.
     let mut asking = layers.iter();
-    let asking = asking.find(|l| matches!(l.role, Role::Script | Role::Goals));
+    let asking = asking.find(|l| matches!(l.role, LayerRole::Script | LayerRole::Goals));
     let Some(layer) = asking.or(layers.last()) else {
         return Part::Producer;
     };
     match (layer.role, layer.tool) {
-        (Role::Goals, _) => goals(layer),
-        (Role::Script, _) => {
+        (LayerRole::Goals, _) => goals(layer),
+        (LayerRole::Script, _) => {
             let name = layer.asked.first();
             name.map_or(Part::Producer, |name| by_name(name, "script-bystanders"))
         }
-        (Role::Subcommand, Tool::Cargo) => match layer.asked.first().map(String::as_str) {
-            Some("clean") => Part::Cleanup,
-            Some("fmt" | "deny" | "audit") => Part::Bystander,
-            _ => Part::Producer,
-        },
-        (Role::Subcommand, Tool::Go) => match layer.asked.first().map(String::as_str) {
+        (LayerRole::Subcommand, ToolLayer::Cargo) => {
+            match layer.asked.first().map(String::as_str) {
+                Some("clean") => Part::Cleanup,
+                Some("fmt" | "deny" | "audit") => Part::Bystander,
+                _ => Part::Producer,
+            }
+        }
+        (LayerRole::Subcommand, ToolLayer::Go) => match layer.asked.first().map(String::as_str) {
             Some("vet" | "test" | "fmt") => Part::Bystander,
             _ => Part::Producer,
         },
         (
             _,
-            Tool::Vitest
-            | Tool::Jest
-            | Tool::Mocha
-            | Tool::Ava
-            | Tool::Pytest
-            | Tool::Unittest
-            | Tool::Playwright
-            | Tool::Cypress
-            | Tool::NodeTest
-            | Tool::BunTest
-            | Tool::DenoTest
-            | Tool::Ctest,
+            ToolLayer::Vitest
+            | ToolLayer::Jest
+            | ToolLayer::Mocha
+            | ToolLayer::Ava
+            | ToolLayer::Pytest
+            | ToolLayer::Unittest
+            | ToolLayer::Playwright
+            | ToolLayer::Cypress
+            | ToolLayer::NodeTest
+            | ToolLayer::BunTest
+            | ToolLayer::DenoTest
+            | ToolLayer::Ctest,
         ) => Part::Bystander,
         _ => by_program(step, layer, &words, path),
     }

@@ -2,7 +2,7 @@
 //! plan.
 
 use super::goal::has_no_makefile;
-use super::invocation::{Layer, Role, Tool};
+use super::invocation::{Layer, LayerRole, ToolLayer};
 use super::scene::{Scene, quote};
 use super::table::{EvidenceStream, TABLE, lines, row};
 use super::test_runner::tests_ran;
@@ -32,8 +32,8 @@ pub(super) fn exit_127(scene: &Scene<'_>) -> Option<String> {
     }
     let starts_others = |l: &Layer| {
         !l.echoed
-            && (matches!(l.tool, Tool::Shell | Tool::Wrapper)
-                || matches!(l.role, Role::Script | Role::Exec))
+            && (matches!(l.tool, ToolLayer::Shell | ToolLayer::Wrapper)
+                || matches!(l.role, LayerRole::Script | LayerRole::Exec))
     };
     if scene.layers.iter().any(starts_others) {
         return Some(any_shell_line(scene).unwrap_or_else(|| "exit 127".to_owned()));
@@ -42,7 +42,7 @@ pub(super) fn exit_127(scene: &Scene<'_>) -> Option<String> {
     let own = scene
         .layers
         .iter()
-        .any(|l| !l.echoed && l.tool == Tool::Other);
+        .any(|l| !l.echoed && l.tool == ToolLayer::Other);
     any_shell_line(scene).filter(|_| own)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn program_of_script(scene: &Scene<'_>) -> Option<String> {
     let runs = scene
         .layers
         .iter()
-        .any(|l| l.role == Role::Script && !l.echoed);
+        .any(|l| l.role == LayerRole::Script && !l.echoed);
     if !runs || !scene.ended_badly() {
         return None;
     }
@@ -83,7 +83,7 @@ pub(super) fn make_127(scene: &Scene<'_>) -> Option<String> {
     let layer = scene
         .layers
         .iter()
-        .find(|l| l.tool == Tool::Make && !l.echoed)?;
+        .find(|l| l.tool == ToolLayer::Make && !l.echoed)?;
     let names = Names {
         asked: &[],
         program: &layer.program,
@@ -102,7 +102,7 @@ pub(super) fn program_of_exec(scene: &Scene<'_>) -> Option<String> {
     if !scene.ended_badly() {
         return None;
     }
-    let starts = |l: &&Layer| l.role == Role::Exec || scene.names_a_program(l);
+    let starts = |l: &&Layer| l.role == LayerRole::Exec || scene.names_a_program(l);
     let layers = scene.layers.iter().filter(|l| !l.echoed).filter(starts);
     let rows = TABLE.iter().filter(|row| row.name.starts_with("exec-"));
     let lines = |layer: &Layer| rows.clone().find(|row| row.tools.contains(&layer.tool));
@@ -117,7 +117,7 @@ pub(super) fn makefile_missing(scene: &Scene<'_>) -> Option<String> {
     let layer = scene
         .layers
         .iter()
-        .find(|l| l.tool == Tool::Make && !l.echoed)?;
+        .find(|l| l.tool == ToolLayer::Make && !l.echoed)?;
     if !scene.exited(2) {
         return None;
     }

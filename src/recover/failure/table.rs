@@ -1,6 +1,6 @@
 //! The table of causes, `causes.table`: how each is recognised.
 
-use super::invocation::Tool;
+use super::invocation::ToolLayer;
 use std::sync::LazyLock;
 use vplan_base::vocabulary::FailureCode;
 
@@ -13,7 +13,7 @@ pub(super) struct Row {
     /// The test for it.
     pub(super) test: Test,
     /// The tools that it is about.
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<ToolLayer>,
     /// Templates of whole lines (see [`reads_as`](super::text::reads_as)).
     pub(super) lines: Vec<&'static str>,
 }
@@ -89,35 +89,35 @@ fn parse(text: &'static str) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-fn tool(word: &str) -> Option<Tool> {
+fn tool(word: &str) -> Option<ToolLayer> {
     Some(match word {
-        "ava" => Tool::Ava,
-        "bun" => Tool::Bun,
-        "bun-test" => Tool::BunTest,
-        "cargo" => Tool::Cargo,
-        "ctest" => Tool::Ctest,
-        "cypress" => Tool::Cypress,
-        "deno-test" => Tool::DenoTest,
-        "go" => Tool::Go,
-        "jest" => Tool::Jest,
-        "just" => Tool::Just,
-        "make" => Tool::Make,
-        "mocha" => Tool::Mocha,
-        "nextest" => Tool::Nextest,
-        "ninja" => Tool::Ninja,
-        "node" => Tool::Node,
-        "node-test" => Tool::NodeTest,
-        "npm" => Tool::Npm,
-        "playwright" => Tool::Playwright,
-        "pnpm" => Tool::Pnpm,
-        "pytest" => Tool::Pytest,
-        "python" => Tool::Python,
-        "python-runner" => Tool::PythonRunner,
-        "silent-script" => Tool::SilentScript,
-        "unittest" => Tool::Unittest,
-        "vitest" => Tool::Vitest,
-        "wrapper" => Tool::Wrapper,
-        "yarn" => Tool::Yarn,
+        "ava" => ToolLayer::Ava,
+        "bun" => ToolLayer::Bun,
+        "bun-test" => ToolLayer::BunTest,
+        "cargo" => ToolLayer::Cargo,
+        "ctest" => ToolLayer::Ctest,
+        "cypress" => ToolLayer::Cypress,
+        "deno-test" => ToolLayer::DenoTest,
+        "go" => ToolLayer::Go,
+        "jest" => ToolLayer::Jest,
+        "just" => ToolLayer::Just,
+        "make" => ToolLayer::Make,
+        "mocha" => ToolLayer::Mocha,
+        "nextest" => ToolLayer::Nextest,
+        "ninja" => ToolLayer::Ninja,
+        "node" => ToolLayer::Node,
+        "node-test" => ToolLayer::NodeTest,
+        "npm" => ToolLayer::Npm,
+        "playwright" => ToolLayer::Playwright,
+        "pnpm" => ToolLayer::Pnpm,
+        "pytest" => ToolLayer::Pytest,
+        "python" => ToolLayer::Python,
+        "python-runner" => ToolLayer::PythonRunner,
+        "silent-script" => ToolLayer::SilentScript,
+        "unittest" => ToolLayer::Unittest,
+        "vitest" => ToolLayer::Vitest,
+        "wrapper" => ToolLayer::Wrapper,
+        "yarn" => ToolLayer::Yarn,
         _ => return None,
     })
 }

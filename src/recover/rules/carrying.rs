@@ -4,8 +4,8 @@
 //! In a plan, the compiler carries both into the commands of the request. Here it is a bare list
 //! that is repaired.
 
-use super::rule::Case;
-use crate::change::{Change, replace_predecessor};
+use super::rule::RepairCase;
+use crate::change::{PlanChange, replace_predecessor};
 use crate::failure::sequence::is_bare;
 use crate::obstacle::Obstacle;
 use vplan_base::carried::Carried;
@@ -16,7 +16,7 @@ use vplan_plan::{Origin, Step};
 
 /// Removes the step and gives each step after it the directory and the variables. `None` if it is
 /// another kind of step, nothing comes after it, or its effect needs a shell.
-pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn carry(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     let behind = case.plan.steps.get(case.index.position() + 1..);
     let behind = behind.filter(|steps| !steps.is_empty())?;
     if !is_bare(case.plan) || !is_carried(case.step) {
@@ -32,7 +32,7 @@ pub(super) fn carry(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
 
 /// Returns why a `cd` of this step may not be followed yet: another one before it still waits to be
 /// carried.
-pub(super) fn blocked_by_earlier(case: &Case<'_>) -> Option<Obstacle> {
+pub(super) fn blocked_by_earlier(case: &RepairCase<'_>) -> Option<Obstacle> {
     let moves = |step: &Step| {
         let mut chain = step.unsupported.iter().flat_map(|u| &u.chain);
         step.origin == Origin::Explicit && chain.any(|l| matches!(l, Link::ChangeDirectory { .. }))
@@ -51,7 +51,7 @@ fn is_carried(step: &Step) -> bool {
     unsupported.is_some_and(Unsupported::is_carried)
 }
 
-fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, Obstacle> {
+fn into(case: &RepairCase<'_>, carried: &Carried, behind: &[Step]) -> Result<PlanChange, Obstacle> {
     let gone = case.step;
     if let Some(other) = case.plan.steps.iter().find(|s| s.needs.contains(&gone.id)) {
         return Err(Obstacle::Needed(other.id.clone()));
@@ -85,7 +85,7 @@ fn into(case: &Case<'_>, carried: &Carried, behind: &[Step]) -> Result<Change, O
     for step in &mut steps {
         replace_predecessor(step, &gone.id, [&gone.after, &gone.prepared_by], &order);
     }
-    Ok(Change {
+    Ok(PlanChange {
         dropped: Vec::new(),
         steps,
     })

@@ -1,8 +1,8 @@
 //! Turns a conjunction `cd a && export B=1 && c` into steps.
 
 use super::carrying;
-use super::rule::Case;
-use crate::change::{Change, replace_predecessor};
+use super::rule::RepairCase;
+use crate::change::{PlanChange, replace_predecessor};
 use crate::obstacle::Obstacle;
 use std::collections::BTreeSet;
 use vplan_base::carried::Carried;
@@ -14,7 +14,7 @@ use vplan_plan::{Origin, Step};
 
 /// Splits `a && b` into two steps: each part of a conjunction becomes a separate step that needs the
 /// one before. A later `cd` moves into the `dir` of the parts after it.
-pub(super) fn split(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn split(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     if begins_with_carried(case.step)? {
         return None;
     }
@@ -25,14 +25,14 @@ pub(super) fn split(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
 /// into the `dir` of the commands after it, and an `export` into their `env`. Several commands
 /// become one step each, as with [`split`]. In a bare list, a `cd` or an `export` alone moves into
 /// all commands after it.
-pub(super) fn hoist(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn hoist(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     if !begins_with_carried(case.step)? {
         return None;
     }
     carrying::carry(case).or_else(|| separate(case))
 }
 
-fn separate(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+fn separate(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     match carrying::blocked_by_earlier(case) {
         Some(reason) => Some(Err(reason)),
         None => Some(Ok(put_in_place(case, parts(case.step)?))),
@@ -98,7 +98,7 @@ pub(super) fn parts(step: &Step) -> Option<Vec<Step>> {
 
 /// Replaces the step by the parts. A single one keeps its id. Several get `id-1`, `id-2` and so on.
 /// Each needs the one before it, and successors of the step follow the last.
-fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
+fn put_in_place(case: &RepairCase<'_>, parts: Vec<Step>) -> PlanChange {
     let mut steps = case.plan.steps.clone();
     let many = parts.len() > 1;
     let mut taken = taken_ids(case);
@@ -127,7 +127,7 @@ fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
             replace_predecessor(step, &case.step.id, ids, &order);
         }
     }
-    Change {
+    PlanChange {
         dropped: Vec::new(),
         steps,
     }
@@ -135,7 +135,7 @@ fn put_in_place(case: &Case<'_>, parts: Vec<Step>) -> Change {
 
 /// Returns the ids that are taken: present steps and checks, dropped and omitted ones, and those of
 /// failures, which would else be taken for failures of the new steps.
-fn taken_ids(case: &Case<'_>) -> BTreeSet<String> {
+fn taken_ids(case: &RepairCase<'_>) -> BTreeSet<String> {
     let plan = case.plan;
     let steps = plan.steps.iter();
     let steps = steps.flat_map(|s| [s.id.clone(), s.check().to_owned()]);

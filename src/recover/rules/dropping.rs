@@ -4,8 +4,8 @@
 //! and a plan that would verify nothing.
 
 use super::conjunction;
-use super::rule::Case;
-use crate::change::{Change, replace_predecessor};
+use super::rule::RepairCase;
+use crate::change::{PlanChange, replace_predecessor};
 use crate::failure::{AskedKind, Failure, RequestedNames, requested_names};
 use crate::obstacle::Obstacle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +17,14 @@ use vplan_plan::facts::{Certainty, Facts};
 use vplan_plan::{Coverage, Origin, Plan, Step};
 
 /// Drops a step whose package script, goal or test file does not exist, unless [`drop`] forbids it.
-pub(super) fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn rewrite(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     Some(drop(case))
 }
 
 /// Drops a step that cannot be expressed without a shell, when no rule above can express it, unless
 /// [`drop`] forbids it. A repaired step is no longer unsupported, even if an earlier failure reports
 /// that.
-pub(super) fn unsupported(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn unsupported(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     is_inexpressible(case.step).then(|| drop(case))
 }
 
@@ -33,7 +33,7 @@ fn is_inexpressible(step: &Step) -> bool {
 }
 
 /// Drops the failed step, or returns why not.
-fn drop(case: &Case<'_>) -> Result<Change, Obstacle> {
+fn drop(case: &RepairCase<'_>) -> Result<PlanChange, Obstacle> {
     if let Some(reason) = refusal(case.plan, case.step, case.code, case.facts) {
         return Err(reason);
     }
@@ -55,7 +55,7 @@ fn drop(case: &Case<'_>) -> Result<Change, Obstacle> {
         // Its successors still follow its predecessors.
         replace_predecessor(step, id, [&case.step.after, &case.step.prepared_by], &order);
     }
-    Ok(Change {
+    Ok(PlanChange {
         dropped: vec![id.clone()],
         steps,
     })
@@ -63,7 +63,7 @@ fn drop(case: &Case<'_>) -> Result<Change, Obstacle> {
 
 /// Returns the steps that the present failures would drop, sooner or later. If no other step
 /// verifies anything, none of them may be dropped, in any order.
-fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
+fn together<'a>(case: &RepairCase<'a>) -> BTreeSet<&'a str> {
     let plan = case.plan;
     let by_id: BTreeMap<&str, &Step> = plan.steps.iter().map(|s| (s.id.as_str(), s)).collect();
     let steps = case.failures.iter();
@@ -82,7 +82,7 @@ fn together<'a>(case: &Case<'a>) -> BTreeSet<&'a str> {
     }
 }
 
-fn is_droppable(case: &Case<'_>, step: &Step, failure: &Failure) -> bool {
+fn is_droppable(case: &RepairCase<'_>, step: &Step, failure: &Failure) -> bool {
     let (plan, mut rules) = (case.plan, case.rules.iter());
     let rule =
         rules.find(|rule| rule.fires_on == failure.code && rule.coverage == Coverage::Narrowed);
@@ -291,7 +291,11 @@ mod tests {
             let mut plan = plan_of_lines(&lines);
             edit(&mut plan);
             let failures = [reported_failure(1, codes[0]), reported_failure(2, codes[1])];
-            assert_eq!(drop_result(&plan, &failures, &Facts::default()), want, "{what}");
+            assert_eq!(
+                drop_result(&plan, &failures, &Facts::default()),
+                want,
+                "{what}"
+            );
         }
     }
 

@@ -6,7 +6,7 @@ mod dropping;
 mod reorder_after_cleanup;
 mod rule;
 
-pub use rule::{Case, Rewrites, Rule};
+pub use rule::{RepairCase, Rewrites, Rule};
 use vplan_base::vocabulary::{FailureCode, RewriteRule};
 use vplan_plan::Coverage::{Full, Narrowed};
 

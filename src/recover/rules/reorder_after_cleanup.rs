@@ -1,7 +1,7 @@
 //! Moves a cleanup after the checks that the files it removes exist.
 
-use super::rule::Case;
-use crate::change::{Change, replace_predecessor};
+use super::rule::RepairCase;
+use crate::change::{PlanChange, replace_predecessor};
 use crate::failure::sequence::{Misplaced, misplaced};
 use crate::obstacle::Obstacle;
 use std::collections::BTreeSet;
@@ -9,13 +9,13 @@ use vplan_plan::{Plan, Step, StepIndex};
 
 /// The cleanups between a producer and the checks for its outputs move after all of those checks,
 /// and stay after them when steps run in parallel.
-pub(super) fn rewrite(case: &Case<'_>) -> Option<Result<Change, Obstacle>> {
+pub(super) fn rewrite(case: &RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>> {
     let found = misplaced(case.plan, case.index)?;
     Some(contradiction(case, &found).map_or_else(|| moved(case, &found), Err))
 }
 
 /// Returns a constraint of the contract that requires the present order.
-fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<Obstacle> {
+fn contradiction(case: &RepairCase<'_>, found: &Misplaced) -> Option<Obstacle> {
     let (first, last) = (*found.cleanups.first()?, *found.checks.last()?);
     let between = || {
         case.plan
@@ -42,7 +42,7 @@ fn contradiction(case: &Case<'_>, found: &Misplaced) -> Option<Obstacle> {
     })
 }
 
-fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, Obstacle> {
+fn moved(case: &RepairCase<'_>, found: &Misplaced) -> Result<PlanChange, Obstacle> {
     let plan = case.plan;
     let last = *found.checks.last().ok_or(Obstacle::NoCheck)?;
     let cleanups = || found.cleanups.iter().map(|c| plan.step(*c));
@@ -68,7 +68,7 @@ fn moved(case: &Case<'_>, found: &Misplaced) -> Result<Change, Obstacle> {
     for cleanup in cleanups().rev() {
         stay_behind(&cleanup.id, &plan.steps, &mut order);
     }
-    Ok(Change {
+    Ok(PlanChange {
         dropped: Vec::new(),
         steps: order,
     })

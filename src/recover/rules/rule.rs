@@ -1,6 +1,6 @@
 //! A rewrite rule and its input.
 
-use crate::change::Change;
+use crate::change::PlanChange;
 use crate::failure::Failure;
 use crate::obstacle::Obstacle;
 use std::cell::OnceCell;
@@ -22,11 +22,11 @@ pub struct Rule {
 }
 
 /// The function of a rule.
-pub type Rewrites = fn(&Case<'_>) -> Option<Result<Change, Obstacle>>;
+pub type Rewrites = fn(&RepairCase<'_>) -> Option<Result<PlanChange, Obstacle>>;
 
 /// The input of a rule.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub struct RepairCase<'a> {
     pub plan: &'a Plan,
     /// The index of the failed step.
     pub index: StepIndex,

@@ -13,7 +13,7 @@ use vplan_front as front;
 use vplan_git::Git;
 use vplan_git::error::{GitError, is_branch_name};
 use vplan_git::object::Oid;
-use vplan_git::refs::{Refs, Remote, Target};
+use vplan_git::refs::{GitRemote, RefTarget, Refs};
 use vplan_plan::caveat::Caveat;
 
 /// The names to try if no remote names its default branch.
@@ -29,7 +29,7 @@ const MAX_CONTRACT: u64 = 16 << 20;
 
 /// The line `base "BRANCH"` of today's contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Statement<'a> {
+pub struct BaseStatement<'a> {
     pub branch: &'a str,
     /// The contract's path.
     pub contract: &'a RepoPath,
@@ -104,12 +104,12 @@ pub enum BaseOrigin {
     /// The repository has no commit yet, so the change has all files.
     Unborn,
     /// Not at all: the base is HEAD.
-    Unknown(Unknown),
+    Unknown(UnknownBase),
 }
 
 /// The reason why no default branch is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownBase {
     /// Nothing names it.
     Nothing,
     /// It is the one that is checked out, and no remote has it.
@@ -207,7 +207,7 @@ impl DefaultBase {
     /// notes, this is an error.
     pub fn lacking(&self) -> Option<&Lacking> {
         match &self.how {
-            BaseOrigin::Unknown(Unknown::Lacking(lacking)) => Some(lacking),
+            BaseOrigin::Unknown(UnknownBase::Lacking(lacking)) => Some(lacking),
             _ => None,
         }
     }
@@ -226,7 +226,7 @@ impl DefaultBase {
     }
 
     /// Returns the reason if no base is known.
-    pub fn unknown(&self) -> Option<&Unknown> {
+    pub fn unknown(&self) -> Option<&UnknownBase> {
         match &self.how {
             BaseOrigin::Unknown(why) => Some(why),
             _ => None,
@@ -241,7 +241,7 @@ struct Branch {
 }
 
 /// The result of looking a branch up.
-type LookupResult<T> = Result<T, Unknown>;
+type LookupResult<T> = Result<T, UnknownBase>;
 
 /// Finds the commit that a change is compared with when no base is named.
 ///
@@ -249,7 +249,7 @@ type LookupResult<T> = Result<T, Unknown>;
 /// Errors of git, if it is called. An unknown base is not an error.
 pub fn default_base(
     git: &Git,
-    statement: Option<Statement<'_>>,
+    statement: Option<BaseStatement<'_>>,
     kept: &CommitCache,
 ) -> Result<DefaultBase, GitError> {
     let refs = Refs::new(git);
@@ -265,7 +265,7 @@ pub fn default_base(
             ..DefaultBase::without_branch(BaseOrigin::Unborn)
         });
     };
-    let unknown = |why: Unknown| DefaultBase {
+    let unknown = |why: UnknownBase| DefaultBase {
         commit: Some(head),
         ..DefaultBase::without_branch(BaseOrigin::Unknown(why))
     };
@@ -378,14 +378,14 @@ pub(crate) fn missing_history(git: &Git, revision: &str) -> Result<Lacking, GitE
 /// The remotes of branches.
 pub(super) enum Whence {
     /// `origin`, or the only remote.
-    Remote(Remote),
+    Remote(GitRemote),
     /// Several, and none is `origin`.
-    Several(Vec<Remote>),
+    Several(Vec<GitRemote>),
     Nowhere,
 }
 
 impl Whence {
-    pub(super) fn from_remotes(mut remotes: Vec<Remote>) -> Self {
+    pub(super) fn from_remotes(mut remotes: Vec<GitRemote>) -> Self {
         match remotes.iter().position(|r| r.name == "origin") {
             Some(at) => Whence::Remote(remotes.swap_remove(at)),
             None if remotes.len() > 1 => Whence::Several(remotes),
@@ -394,9 +394,9 @@ impl Whence {
     }
 
     /// Returns the reason why a branch that the remote should have is unknown.
-    fn lacking(&self, git: &Git, branch: Option<&str>) -> Unknown {
+    fn lacking(&self, git: &Git, branch: Option<&str>) -> UnknownBase {
         match self {
-            Whence::Remote(remote) => Unknown::Lacking(Lacking {
+            Whence::Remote(remote) => UnknownBase::Lacking(Lacking {
                 remote: Some(remote.name.clone()),
                 branch: branch.map(str::to_owned),
                 shallow: git.layout().is_shallow(),
@@ -404,9 +404,9 @@ impl Whence {
                 ..Lacking::default()
             }),
             Whence::Several(remotes) => {
-                Unknown::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect())
+                UnknownBase::SeveralRemotes(remotes.iter().map(|r| r.name.clone()).collect())
             }
-            Whence::Nowhere => Unknown::Nothing,
+            Whence::Nowhere => UnknownBase::Nothing,
         }
     }
 }
@@ -434,7 +434,7 @@ impl View<'_> {
     fn branch(&self, name: &str) -> Result<LookupResult<Branch>, GitError> {
         let full = name.starts_with("refs/");
         let remote_name = format!("refs/remotes/{name}");
-        let is_of = |remote: &Remote| within(name, &remote.name).is_some();
+        let is_of = |remote: &GitRemote| within(name, &remote.name).is_some();
         let mut candidates = Vec::new();
         match &self.remote {
             _ if full => candidates.push(name.to_owned()),
@@ -466,10 +466,12 @@ impl View<'_> {
         let local = || name.strip_prefix("refs/heads/");
         let short = of_remote.or_else(local).unwrap_or(name);
         Ok(Err(match self.remote.lacking(self.git, Some(short)) {
-            Unknown::Nothing if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) => {
-                Unknown::CheckedOut(short.to_owned())
+            UnknownBase::Nothing
+                if checked_out.is_some_and(|h| h == format!("refs/heads/{short}")) =>
+            {
+                UnknownBase::CheckedOut(short.to_owned())
             }
-            Unknown::Nothing => Unknown::Lacking(Lacking {
+            UnknownBase::Nothing => UnknownBase::Lacking(Lacking {
                 branch: Some(short.to_owned()),
                 shallow: self.git.layout().is_shallow(),
                 ..Lacking::default()
@@ -483,9 +485,9 @@ impl View<'_> {
         if let Whence::Several(_) = self.remote {
             return Ok(Err(self.remote.lacking(self.git, None)));
         }
-        if let Whence::Remote(Remote { name: remote, .. }) = &self.remote {
+        if let Whence::Remote(GitRemote { name: remote, .. }) = &self.remote {
             let prefix = format!("refs/remotes/{remote}/");
-            if let Some(Target::Symbolic(target)) = self.refs.get(&format!("{prefix}HEAD"))?
+            if let Some(RefTarget::Symbolic(target)) = self.refs.get(&format!("{prefix}HEAD"))?
                 && let Some(short) = target.strip_prefix(&prefix)
             {
                 return Ok(match self.at(target.clone())? {
@@ -504,7 +506,7 @@ impl View<'_> {
             let reference = format!("refs/heads/{name}");
             if checked_out.as_ref() == Some(&reference) {
                 return Ok(Err(match self.remote.lacking(self.git, Some(name)) {
-                    Unknown::Nothing => Unknown::CheckedOut(name.to_owned()),
+                    UnknownBase::Nothing => UnknownBase::CheckedOut(name.to_owned()),
                     lacking => lacking,
                 }));
             }
@@ -517,7 +519,7 @@ impl View<'_> {
 
     /// Finds the branch that counts for a branch without commits: the stated one, if its contract
     /// states it too, or the default branch. `None` before the first commit of a repository.
-    fn unborn(&self, statement: Option<Statement<'_>>) -> Result<Option<Unrelated>, GitError> {
+    fn unborn(&self, statement: Option<BaseStatement<'_>>) -> Result<Option<Unrelated>, GitError> {
         let mut found = None;
         if let Some(statement) = statement
             && let Ok(branch) = self.branch(statement.branch)?
@@ -553,7 +555,7 @@ impl View<'_> {
                     }
                     _ => (remote, false),
                 };
-                Err(Unknown::Lacking(Lacking {
+                Err(UnknownBase::Lacking(Lacking {
                     remote: remote.map(str::to_owned),
                     branch: name.map(str::to_owned),
                     apart: true,
@@ -565,7 +567,7 @@ impl View<'_> {
     }
 
     /// Whether the contract at a commit names the same branch, or is not there.
-    fn agrees(&self, statement: Statement<'_>, commit: &Oid) -> Result<bool, GitError> {
+    fn agrees(&self, statement: BaseStatement<'_>, commit: &Oid) -> Result<bool, GitError> {
         let question = format!("base {commit} {}", visible(statement.contract.as_bytes()));
         // `-` for no contract, `=` and the branch that it names, which may be empty.
         let answer = match self.kept.get(&question) {

@@ -1,6 +1,6 @@
 //! Makes the caveats about the commit that a change is compared with.
 
-use super::base::{DefaultBase, Unknown};
+use super::base::{DefaultBase, UnknownBase};
 use vplan_base::word::visible;
 use vplan_plan::caveat::{Caveat, Code, Effect};
 
@@ -12,17 +12,21 @@ pub fn of_default(base: &DefaultBase) -> Vec<Caveat> {
 }
 
 /// Makes the caveat that no base is known, so HEAD is the base.
-fn unknown(why: &Unknown) -> Caveat {
+fn unknown(why: &UnknownBase) -> Caveat {
     let reason = match why {
-        Unknown::Nothing => "nothing says which branch they are made for".to_owned(),
-        Unknown::CheckedOut(branch) => {
+        UnknownBase::Nothing => "nothing says which branch they are made for".to_owned(),
+        UnknownBase::CheckedOut(branch) => {
             format!("`{}` is checked out, and no remote has it", visible(branch))
         }
-        Unknown::SeveralRemotes(_) => "there are several remotes, and none is `origin`".to_owned(),
-        Unknown::Lacking(lacking) => lacking.message(),
+        UnknownBase::SeveralRemotes(_) => {
+            "there are several remotes, and none is `origin`".to_owned()
+        }
+        UnknownBase::Lacking(lacking) => lacking.message(),
     };
     let fetch = match why {
-        Unknown::Lacking(lacking) => lacking.commands().map(|c| format!("`{c}` gets it; else ")),
+        UnknownBase::Lacking(lacking) => {
+            lacking.commands().map(|c| format!("`{c}` gets it; else "))
+        }
         _ => None,
     };
     let way_out = format!(

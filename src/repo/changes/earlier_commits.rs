@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use vplan_base::change::ChangeSet;
 use vplan_base::path::RepoPath;
 use vplan_git::Git;
-use vplan_git::between::{At, read};
+use vplan_git::between::{DiffSide, read};
 use vplan_git::error::GitError;
 use vplan_git::object::{Oid, blob_id};
 use vplan_os::files::beneath::{Beneath, ReadError};
@@ -47,7 +47,8 @@ pub fn changed_before_head(
     let Ok(beneath) = Beneath::open(git.root()) else {
         return Ok(None);
     };
-    let is_same = |(path, at): &(RepoPath, At)| changed.contains(path) && is_at(&beneath, path, at);
+    let is_same =
+        |(path, at): &(RepoPath, DiffSide)| changed.contains(path) && is_at(&beneath, path, at);
     Ok(Some(
         committed
             .into_iter()
@@ -58,7 +59,7 @@ pub fn changed_before_head(
 }
 
 /// Whether the work tree has the same content at a path as a commit.
-fn is_at(beneath: &Beneath, path: &RepoPath, at: &At) -> bool {
+fn is_at(beneath: &Beneath, path: &RepoPath, at: &DiffSide) -> bool {
     let link = beneath.link(path);
     match (at, link) {
         (None, Some(_)) => false,

@@ -11,7 +11,7 @@ pub mod given;
 pub mod list;
 pub mod recorded;
 
-use base::{Base, Statement, Unrelated, common, default_base, merge_base_with};
+use base::{Base, BaseStatement, Unrelated, common, default_base, merge_base_with};
 use ci::Compared;
 use commit_cache::CommitCache;
 use error::ChangeError;
@@ -96,7 +96,7 @@ pub fn gather_stated(
     source: Option<&ChangeSource>,
     git: Result<&Git, &GitError>,
     lookup: Lookup<'_>,
-    statement: Option<Statement<'_>>,
+    statement: Option<BaseStatement<'_>>,
 ) -> Result<Gathered, ChangeError> {
     let Some(source) = source else {
         return by_default(git, statement, &CommitCache::nowhere());
@@ -135,7 +135,7 @@ pub fn gather_stated(
 /// Errors of git. An unknown base is not an error: a caveat reports it.
 pub fn by_default(
     git: Result<&Git, &GitError>,
-    statement: Option<Statement<'_>>,
+    statement: Option<BaseStatement<'_>>,
     kept: &CommitCache,
 ) -> Result<Gathered, ChangeError> {
     let git = repository(git)?;
@@ -193,7 +193,7 @@ fn since_base(
     git: &Git,
     revision: &BaseRevision,
     lookup: Lookup<'_>,
-    statement: Option<Statement<'_>>,
+    statement: Option<BaseStatement<'_>>,
 ) -> Result<Gathered, ChangeError> {
     let Base {
         commit,

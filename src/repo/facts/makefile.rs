@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 use vplan_base::word::has_word;
-use vplan_init::makefile::{Line, lines, without_comment};
+use vplan_init::makefile::{MakefileLine, lines, without_comment};
 
 /// The names that make searches for, in its order.
 pub const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
@@ -46,8 +46,8 @@ struct Reader {
 impl Reader {
     /// Processes one logical line. `None` if the targets cannot be determined.
     fn line(&mut self, text: &str) -> Option<()> {
-        let kind = Line::parse(text);
-        if let Line::Recipe(command) = kind {
+        let kind = MakefileLine::parse(text);
+        if let MakefileLine::Recipe(command) = kind {
             // Without a rule before it make takes it for something else.
             let blank = command.trim_ascii().is_empty() || command.trim_ascii().starts_with('#');
             return (self.in_rule || blank).then_some(());
@@ -57,7 +57,7 @@ impl Reader {
         let Some(first) = words.first().copied() else {
             return Some(());
         };
-        let is_variable = matches!(kind, Line::Variable(..));
+        let is_variable = matches!(kind, MakefileLine::Variable(..));
         // A word such as `include` is a variable's name if `=` follows.
         if !is_variable || first == "define" || words.get(1) == Some(&"define") {
             match first {
@@ -85,19 +85,19 @@ impl Reader {
             return None;
         }
         match kind {
-            Line::Variable(left, _) => {
+            MakefileLine::Variable(left, _) => {
                 self.in_rule = false;
                 let steered = left.split_ascii_whitespace().any(steers);
                 (!steered && !line.starts_with(".RECIPEPREFIX")).then_some(())
             }
             // It makes no rule; nor does it end the one before.
-            Line::OfTargets(variable) => {
+            MakefileLine::OfTargets(variable) => {
                 (!variable.split_ascii_whitespace().any(steers)).then_some(())
             }
-            Line::Rule(left, needs, _) => self.rule(left, needs),
+            MakefileLine::Rule(left, needs, _) => self.rule(left, needs),
             // `$(info …)` prints something and expands to nothing; any other expansion may be a
             // rule.
-            Line::Recipe(_) | Line::Other => {
+            MakefileLine::Recipe(_) | MakefileLine::Other => {
                 let says = ["$(info ", "$(warning "]
                     .iter()
                     .any(|w| line.starts_with(w));

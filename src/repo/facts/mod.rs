@@ -22,7 +22,7 @@ const MAX_MANIFEST: u64 = 4 << 20;
 
 /// The inputs for the answers.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
+pub struct FactSources<'a> {
     /// The repository's root.
     pub root: &'a Path,
     /// Git, when there is a repository.
@@ -42,7 +42,7 @@ pub(crate) fn settled(
     asked: impl Fn(&Facts) -> BTreeSet<Question>,
 ) -> Facts {
     let changes = ChangeSet::default();
-    let ground = Ground {
+    let ground = FactSources {
         root,
         git,
         base: None,
@@ -63,7 +63,7 @@ pub(crate) fn settled(
 ///
 /// # Errors
 /// The root cannot be opened. Any other failure is the answer "unknown".
-pub fn answer(questions: &BTreeSet<Question>, ground: &Ground<'_>) -> std::io::Result<Facts> {
+pub fn answer(questions: &BTreeSet<Question>, ground: &FactSources<'_>) -> std::io::Result<Facts> {
     let beneath = Beneath::open(ground.root)?;
     let mut names = DirectoryNames::default();
     let mut base = Base {
@@ -178,7 +178,7 @@ fn work_tree(beneath: &Beneath, names: &mut DirectoryNames, path: &RepoPath) -> 
 
 /// The base revision, resolved once, on the first question about it.
 struct Base<'a> {
-    ground: &'a Ground<'a>,
+    ground: &'a FactSources<'a>,
     /// Inside: `None` for a branch without commits.
     commit: Option<Result<Option<Oid>, ()>>,
 }
@@ -305,7 +305,7 @@ mod tests {
             status: Status::Modified,
         };
         let changes = ChangeSet::new(vec![changed("here.ts"), changed("gone.ts")]);
-        let ground = Ground {
+        let ground = FactSources {
             root: dir.path(),
             git: None,
             base: None,

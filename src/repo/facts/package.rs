@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of a manifest that vplan reads.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Manifest {
+pub struct PackageManifest {
     /// The scripts and their commands.
     pub scripts: BTreeMap<String, String>,
     /// `packageManager`, such as `pnpm@9.1.0`.
@@ -16,7 +16,7 @@ pub struct Manifest {
 
 /// Parses a manifest; `None` if it is not a JSON object, or its scripts are not an object of
 /// strings.
-pub fn read(bytes: &[u8]) -> Option<Manifest> {
+pub fn read(bytes: &[u8]) -> Option<PackageManifest> {
     // npm drops a byte-order mark, too.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // The parser refuses more than 128 levels by itself.
@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8]) -> Option<Manifest> {
         .iter()
         .filter_map(|kind| object.get(*kind)?.as_object())
         .flat_map(|o| o.keys().cloned());
-    Some(Manifest {
+    Some(PackageManifest {
         depends_on: depends_on.collect(),
         name: text("name"),
         package_manager: text("packageManager"),

@@ -33,8 +33,8 @@ fn failed(step: &Step, evidence: &Evidence) -> StepRecord {
     StepRecord::with_evidence(step, outcome, evidence, 1, 1)
 }
 
-fn round() -> Round<'static> {
-    Round {
+fn round() -> FeedbackRound<'static> {
+    FeedbackRound {
         attempt: 1,
         caveats: &[],
         retries_remaining: 2,
@@ -176,7 +176,7 @@ fn one_check_alone() {
         &plan.steps[2],
         Outcome::new(Status::NotRun, Cause::Needs, "x"),
     );
-    let ending = crate::state::Ending::default();
+    let ending = crate::state::StateEnding::default();
     let whole = crate::report::report(&plan, records, &ending, Default::default());
     // As it is read back: without evidence.
     let text = vplan_base::canon::to_canonical(&whole);
@@ -188,7 +188,12 @@ fn one_check_alone() {
     assert!(told.stderr.len() >= 8_000, "{}", told.stderr.len());
     assert_eq!(check_feedback(&read, None, "c"), None);
     assert_eq!(check_feedback(&read, None, "d"), None);
-    assert!(!check_feedback(&read, None, "a").unwrap().suggestion.is_empty());
+    assert!(
+        !check_feedback(&read, None, "a")
+            .unwrap()
+            .suggestion
+            .is_empty()
+    );
 }
 
 #[test]

@@ -65,9 +65,9 @@ fn one_after_another_without_waiting() {
     );
     assert_eq!(
         state.ending(),
-        Ending {
+        StateEnding {
             duration_ms: 6,
-            ..Ending::default()
+            ..StateEnding::default()
         }
     );
 }

@@ -272,7 +272,7 @@ fn nothing_to_verify_and_what_is_required() {
         reasons: Vec::new(),
     };
     let mut empty = plan(Vec::new());
-    let ending = Ending::default();
+    let ending = StateEnding::default();
     let (full, some) = (
         Require {
             full: true,
@@ -450,7 +450,7 @@ fn reasons_and_requirements() {
         let judged = judge(
             &three,
             &records,
-            &Ending::default(),
+            &StateEnding::default(),
             &RunFacts::default(),
             require,
         );
@@ -464,14 +464,20 @@ fn reasons_and_requirements() {
     }
     // A step without a record, and an end that alone shows that the budget was used up.
     let some = [record(&three.steps[0], Status::Passed, None, None)];
-    let judged = judge(&three, &some, &Ending::default(), &RunFacts::default(), any);
+    let judged = judge(
+        &three,
+        &some,
+        &StateEnding::default(),
+        &RunFacts::default(),
+        any,
+    );
     assert_eq!(
         (judged.verdict, judged.reason.as_deref()),
         (Verdict::Incomplete, Some("`b` did not run"))
     );
-    let ending = Ending {
+    let ending = StateEnding {
         budget_used: true,
-        ..Ending::default()
+        ..StateEnding::default()
     };
     let both: Vec<StepRecord> = three
         .steps
@@ -496,7 +502,7 @@ fn what_narrows() {
         judge(
             plan,
             &records,
-            &Ending::default(),
+            &StateEnding::default(),
             &RunFacts::default(),
             Require::default(),
         )
@@ -535,7 +541,7 @@ fn a_share_and_a_mode_without_checks_say_so() {
         full: false,
         some: true,
     };
-    let ending = Ending::default();
+    let ending = StateEnding::default();
     let mut off = plan(Vec::new());
     off.omitted = vec![Omitted {
         each: Default::default(),
@@ -610,7 +616,7 @@ fn a_caveat_can_fail_what_would_be_a_pass() {
         let judged = judge(
             &plan,
             &records,
-            &Ending::default(),
+            &StateEnding::default(),
             &also,
             Require::default(),
         );

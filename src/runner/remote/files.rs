@@ -9,16 +9,16 @@ use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_os::files::beneath::Beneath;
 use vplan_os::process::program::{Root, SearchPath, resolve};
-use vplan_os::stat_cache::Stats;
+use vplan_os::stat_cache::StatCacheStats;
 use vplan_plan::Step;
-use vplan_reuse::key::{Print, Prints, all_of, depends_on};
+use vplan_reuse::key::{KeyPrints, Print, all_of, depends_on};
 use vplan_reuse::shared::portable;
-use vplan_store::reuse::scan::{Place, Same, Scan, scan};
+use vplan_store::reuse::scan::{InputScan, Same, ScanPlace, scan};
 
 /// The files that a step is sent with.
 pub struct SentFiles {
     /// How they are.
-    pub prints: Prints,
+    pub prints: KeyPrints,
     /// Their sizes in bytes, in the order of the paths; 0 for symlinks.
     pub sizes: Vec<u64>,
 }
@@ -34,7 +34,7 @@ pub(super) fn given(
     beneath: &Beneath,
     step: &Step,
     search: &SearchPath,
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
 ) -> Result<SentFiles, Lost> {
     let mut wanted = depends_on(step);
     wanted.extend(step.unchanged.clone());
@@ -65,7 +65,7 @@ pub(super) fn given(
             ((path.clone(), print), size)
         })
         .unzip();
-    let prints: Prints = prints.into_iter().collect();
+    let prints: KeyPrints = prints.into_iter().collect();
     if prints.len() > MOST_FILES {
         let count = prints.len();
         let why = format!("it depends on {count} files, and at most {MOST_FILES} are sent");
@@ -79,7 +79,7 @@ pub(super) fn given(
 }
 
 /// Checks that all files can be expressed elsewhere.
-fn fit(files: &Prints) -> Result<(), Lost> {
+fn fit(files: &KeyPrints) -> Result<(), Lost> {
     let unfit = |why| Err(Lost::Never(why));
     let mut folders = None;
     for (path, print) in files {
@@ -115,7 +115,7 @@ pub(super) fn stale(
         root,
         beneath,
         &[all_of(&step.produces)],
-        &mut Stats::default(),
+        &mut StatCacheStats::default(),
     );
     let there = there.unwrap_or_default();
     let paths = there.files().map(|(path, _)| path);
@@ -126,9 +126,9 @@ fn scanned(
     root: &Root,
     beneath: &Beneath,
     wanted: &[Selection],
-    stats: &mut Stats,
-) -> Result<Scan, Lost> {
-    let place = Place {
+    stats: &mut StatCacheStats,
+) -> Result<InputScan, Lost> {
+    let place = ScanPlace {
         root: root.path(),
         beneath,
         tree: None,

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vplan_away::order::{MOST, MOST_BYTES, Order, SentOrder};
+use vplan_away::order::{MOST, MOST_BYTES, SentOrder, WorkOrder};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_base::word::visible;
@@ -20,12 +20,12 @@ use vplan_os::process::ask::{self, Ask, ask};
 use vplan_os::process::pool::Pool;
 use vplan_os::process::program::Root;
 use vplan_os::process::stop::StopRequest;
-use vplan_os::scratch::{Kind, Scratch};
+use vplan_os::scratch::{Scratch, ScratchKind};
 use vplan_reuse::key::Print;
 use vplan_store::reuse::content::copy;
 
 /// The folders of tries.
-const TRIES: Kind = Kind {
+const TRIES: ScratchKind = ScratchKind {
     prefix: "vplan-step-",
     remove: |path| std::fs::remove_dir_all(path),
 };
@@ -110,7 +110,7 @@ fn describe(why: &ask::NoAnswer) -> String {
 }
 
 /// Puts the files of an order into a folder.
-fn put_in(folder: &Path, order: &Order, beneath: &Beneath) -> Result<(), Lost> {
+fn put_in(folder: &Path, order: &WorkOrder, beneath: &Beneath) -> Result<(), Lost> {
     let work = folder.join(WORK);
     for new in [WORK, "vplan", OUT] {
         std::fs::create_dir(folder.join(new))?;
@@ -154,9 +154,9 @@ fn put(path: &RepoPath, print: &Print, to: &Path, beneath: &Beneath) -> Result<u
 mod tests {
     use super::*;
     use vplan_arbitrary::made::step;
-    use vplan_away::order::Terms;
+    use vplan_away::order::OrderTerms;
     use vplan_base::canon::Digest;
-    use vplan_reuse::key::Prints;
+    use vplan_reuse::key::KeyPrints;
 
     #[test]
     fn a_file_that_is_written_meanwhile_is_not_sent() {
@@ -178,10 +178,10 @@ mod tests {
             link: Some(Word::from("a")),
             mode: 0o644,
         };
-        let order = Order::new(
+        let order = WorkOrder::new(
             &step("x"),
-            Terms {
-                files: Prints::from([(path("a"), file), (path("b"), link)]),
+            OrderTerms {
+                files: KeyPrints::from([(path("a"), file), (path("b"), link)]),
                 limit_ms: 1,
                 max_output: 1,
                 nonce: [0; 16],

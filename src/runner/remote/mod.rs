@@ -18,13 +18,13 @@ pub use folder::FolderTransport;
 use lost::Lost;
 use outputs::take;
 #[cfg(feature = "remote")]
-pub use reapi::{ReapiSettings, ReapiTransport, Unusable};
+pub use reapi::{ReapiSettings, ReapiTransport, UnusableServer};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use vplan_away::answer::{NoAnswer, StepAnswer};
-use vplan_away::order::{MANY_FILES, Order, SentOrder, Terms};
-use vplan_away::seat::{Why, seats};
+use vplan_away::answer::{NoRemoteAnswer, StepAnswer};
+use vplan_away::order::{MANY_FILES, OrderTerms, SentOrder, WorkOrder};
+use vplan_away::seat::{SeatReason, seats};
 use vplan_base::canon::Digest;
 use vplan_base::word::visible;
 use vplan_check::confine::{Confined, InputsBasis};
@@ -36,7 +36,7 @@ use vplan_os::files::beneath::Beneath;
 use vplan_os::process::attempt::AttemptResult;
 use vplan_os::process::program::Root;
 use vplan_os::process::stop::{StopLevel, StopRequest};
-use vplan_os::stat_cache::Stats;
+use vplan_os::stat_cache::StatCacheStats;
 use vplan_plan::{Note, Plan, Step};
 use vplan_run::record::{Place, ProgramRecord};
 
@@ -101,7 +101,7 @@ pub struct RemoteExecution<'a> {
     pub fall_back: bool,
     notes: Mutex<BTreeSet<(&'static str, String)>>,
     /// Known digests of files.
-    stats: Mutex<Stats>,
+    stats: Mutex<StatCacheStats>,
 }
 
 /// The parameters of one try.
@@ -155,7 +155,7 @@ impl<'a> RemoteExecution<'a> {
         environment: &'a Environment,
         transport: &'a Transport,
         (most, fall_back): (usize, bool),
-        stats: Stats,
+        stats: StatCacheStats,
     ) -> io::Result<Self> {
         Ok(Self {
             root,
@@ -171,7 +171,7 @@ impl<'a> RemoteExecution<'a> {
 
     /// Returns for each step of a plan, in plan order, why it is executed here; `None` if it is
     /// not.
-    pub fn seats(&self, plan: &Plan) -> Vec<Option<Why>> {
+    pub fn seats(&self, plan: &Plan) -> Vec<Option<SeatReason>> {
         seats(plan, &|step| {
             self.environment
                 .kept_here(self.root, step.environment_request())
@@ -249,7 +249,7 @@ impl<'a> RemoteExecution<'a> {
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())
             .map_err(io::Error::from)?;
         let carried = self.environment.carried(environment);
-        let terms = Terms {
+        let terms = OrderTerms {
             files: prints,
             limit_ms: sent.limit_ms,
             max_output: sent.max_output,
@@ -257,7 +257,7 @@ impl<'a> RemoteExecution<'a> {
             plan: sent.plan.clone(),
             variables: carried,
         };
-        let order = Order::new(step, terms);
+        let order = WorkOrder::new(step, terms);
         let own = self.environment.of_service(self.root, &Default::default());
         let text = order.encode();
         let digest = Digest::hash(text.as_bytes());
@@ -270,7 +270,7 @@ impl<'a> RemoteExecution<'a> {
         let back = (self.transport).carry(&carried, &self.beneath, &own, sent.stop, sent.began)?;
         let answer = StepAnswer::decode_named(&back.answer, &order, &digest);
         let answer = answer.map_err(|wrong| match wrong {
-            NoAnswer::Version(_) => Lost::Never(wrong.to_string()),
+            NoRemoteAnswer::Version(_) => Lost::Never(wrong.to_string()),
             _ => Lost::Again(wrong.to_string()),
         })?;
         let out = back.out(&answer.products, sent.stop)?;

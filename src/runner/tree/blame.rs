@@ -1,7 +1,7 @@
 //! Attributes the changes between two snapshots to steps, and decides which of them are allowed.
 
 use super::new_files::{AGAIN, NewFileLines};
-use crate::snapshots::{Changed, Span, EarlierState};
+use crate::snapshots::{EarlierState, SnapshotChange, SnapshotSpan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vplan_base::path::RepoPath;
@@ -9,15 +9,15 @@ use vplan_base::word::and_more;
 use vplan_check::outcome::Status;
 use vplan_contract::Contract;
 use vplan_git::skipped::HiddenBy;
-use vplan_plan::focus::{Focus, Interest, is_about};
 use vplan_plan::caveat::{Caveat, Code, Effect, FILES_SHOWN};
 use vplan_plan::definition::is_defined_by;
+use vplan_plan::focus::{Focus, Interest, is_about};
 use vplan_plan::{Plan, Step};
 use vplan_run::record::StepRecord;
 
 /// The facts of an ended run that decide about its tree.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct BlamedRun<'a> {
     /// The plans that were executed, in order; at least one.
     pub plans: &'a [Arc<Plan>],
     /// The contract, if there is one.
@@ -28,7 +28,7 @@ pub struct Run<'a> {
     pub whole: Option<&'a Plan>,
 }
 
-impl Run<'_> {
+impl BlamedRun<'_> {
     /// Returns the plan that was executed last.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plans.last().map(Arc::as_ref)
@@ -107,7 +107,7 @@ struct Concerns<'a> {
 }
 
 impl<'a> Concerns<'a> {
-    fn new(run: &Run<'a>, hidden: &'a BTreeMap<RepoPath, HiddenBy>) -> Self {
+    fn new(run: &BlamedRun<'a>, hidden: &'a BTreeMap<RepoPath, HiddenBy>) -> Self {
         let plan = run.whole.or_else(|| run.plans.last().map(Arc::as_ref));
         let steps = plan.map(|plan| plan.steps.as_slice()).unwrap_or_default();
         let foci = steps
@@ -140,10 +140,12 @@ impl<'a> Concerns<'a> {
 
     /// Returns the steps for which a change of a file counts. A new file that only steps without a
     /// condition are about is one that they may leave.
-    fn counting(&self, changed: &Changed) -> Vec<&'a Step> {
+    fn counting(&self, changed: &SnapshotChange) -> Vec<&'a Step> {
         let about = self.concerned_steps(&changed.path).into_iter();
         about
-            .filter(|(_, interest)| changed.was != EarlierState::New || *interest == Interest::Selected)
+            .filter(|(_, interest)| {
+                changed.was != EarlierState::New || *interest == Interest::Selected
+            })
             .map(|(step, _)| step)
             .collect()
     }
@@ -157,7 +159,7 @@ fn may_leave(ran: &[&Step], path: &RepoPath) -> bool {
 }
 
 /// `counts`: whether the change counts for any step.
-fn classify(changed: &Changed, ran: &[&Step], plan: &Plan, counts: bool) -> ChangeClass {
+fn classify(changed: &SnapshotChange, ran: &[&Step], plan: &Plan, counts: bool) -> ChangeClass {
     let path = &changed.path;
     let produces = |s: &&Step| s.produces.iter().any(|glob| glob.matches(path));
     if plan.produces(path) || ran.iter().any(produces) {
@@ -180,8 +182,8 @@ fn classify(changed: &Changed, ran: &[&Step], plan: &Plan, counts: bool) -> Chan
 /// Attributes each change between two snapshots to the steps that may have made it. `hidden`: the
 /// untracked files among them that tools leave, or that git ignores on this machine.
 pub(super) fn blame<'a>(
-    spans: &[Span],
-    run: &Run<'a>,
+    spans: &[SnapshotSpan],
+    run: &BlamedRun<'a>,
     hidden: &'a BTreeMap<RepoPath, HiddenBy>,
 ) -> Attribution<'a> {
     let passed = run.passed();
@@ -271,8 +273,8 @@ pub(super) fn blame<'a>(
 
 /// Returns the caveats about passes for a content in between, and the steps that ran then.
 fn between<'a>(
-    spans: &[Span],
-    run: &Run<'a>,
+    spans: &[SnapshotSpan],
+    run: &BlamedRun<'a>,
     concerns: &Concerns<'a>,
 ) -> (Vec<Caveat>, BTreeSet<String>) {
     let passed = run.passed();
@@ -296,7 +298,10 @@ fn between<'a>(
             if is_product || may_leave(&steps, path) || steps.iter().any(may_change) {
                 continue;
             }
-            let about = concerns.concerned_steps(path).into_iter().map(|(step, _)| step);
+            let about = concerns
+                .concerned_steps(path)
+                .into_iter()
+                .map(|(step, _)| step);
             let steps = concerns.foci.iter().map(|(step, _)| *step);
             let defined = steps.filter(|step| is_defined_by(step, path));
             let in_doubt = about
@@ -319,9 +324,9 @@ fn between<'a>(
 
 /// Returns the checks about a file that had passed when it was written.
 fn had_passed<'a>(
-    span: &Span,
+    span: &SnapshotSpan,
     passed: &[&'a Step],
-    run: &Run<'_>,
+    run: &BlamedRun<'_>,
     path: &RepoPath,
 ) -> Vec<&'a str> {
     let early = passed
@@ -339,7 +344,7 @@ fn detail(files: &BTreeSet<RepoPath>) -> String {
     format!("`{first}`{more} changed while it ran, which nothing in the contract lets it change")
 }
 
-fn by_one(run: &Run<'_>, id: &str, files: &BTreeSet<RepoPath>) -> Caveat {
+fn by_one(run: &BlamedRun<'_>, id: &str, files: &BTreeSet<RepoPath>) -> Caveat {
     let check = run.step(id).map_or(id, Step::check);
     let message =
         format!("files changed while only `{check}` ran, by it or by something outside of the run");
@@ -443,17 +448,17 @@ mod tests {
                 [false, false, false],
             ),
         ] {
-            let changed = vec![Changed {
+            let changed = vec![SnapshotChange {
                 path: path.clone(),
                 was: EarlierState::New,
             }];
             let ran = has_run.then(|| plan.steps[0].id.clone());
-            let spans = [Span {
+            let spans = [SnapshotSpan {
                 ran: ran.into_iter().collect(),
                 changed,
-                ..Span::default()
+                ..SnapshotSpan::default()
             }];
-            let run = Run {
+            let run = BlamedRun {
                 plans: &[Arc::new(plan.clone())],
                 contract: None,
                 records: &[],

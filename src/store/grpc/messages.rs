@@ -6,7 +6,7 @@ use prost::Message;
 
 /// A content, by its SHA-256 and its size.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Message)]
-pub struct Digest {
+pub struct ReapiDigest {
     #[prost(string, tag = "1")]
     pub hash: String,
     #[prost(int64, tag = "2")]
@@ -15,7 +15,7 @@ pub struct Digest {
 
 /// What an action starts.
 #[derive(Clone, PartialEq, Message)]
-pub struct Command {
+pub struct ReapiCommand {
     #[prost(string, repeated, tag = "1")]
     pub arguments: Vec<String>,
     #[prost(message, repeated, tag = "2")]
@@ -44,11 +44,11 @@ pub struct Platform {
 
 /// What is executed, or what a result is kept for.
 #[derive(Clone, PartialEq, Message)]
-pub struct Action {
+pub struct ReapiAction {
     #[prost(message, optional, tag = "1")]
-    pub command_digest: Option<Digest>,
+    pub command_digest: Option<ReapiDigest>,
     #[prost(message, optional, tag = "2")]
-    pub input_root_digest: Option<Digest>,
+    pub input_root_digest: Option<ReapiDigest>,
     #[prost(message, optional, tag = "6")]
     pub timeout: Option<Duration>,
     #[prost(bool, tag = "7")]
@@ -83,7 +83,7 @@ pub struct FileNode {
     #[prost(string, tag = "1")]
     pub name: String,
     #[prost(message, optional, tag = "2")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ReapiDigest>,
     #[prost(bool, tag = "4")]
     pub is_executable: bool,
 }
@@ -96,9 +96,9 @@ pub struct ActionResult {
     #[prost(int32, tag = "4")]
     pub exit_code: i32,
     #[prost(message, optional, tag = "6")]
-    pub stdout_digest: Option<Digest>,
+    pub stdout_digest: Option<ReapiDigest>,
     #[prost(message, optional, tag = "9")]
-    pub execution_metadata: Option<Name>,
+    pub execution_metadata: Option<ReapiName>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -108,13 +108,13 @@ pub struct ExecuteRequest {
     #[prost(bool, tag = "3")]
     pub skip_cache_lookup: bool,
     #[prost(message, optional, tag = "6")]
-    pub action_digest: Option<Digest>,
+    pub action_digest: Option<ReapiDigest>,
 }
 
 /// The name of an operation to wait for or to cancel, of a content to read, of the part of a server that has capabilities,
 /// of the machine that executed an action.
 #[derive(Clone, PartialEq, Message)]
-pub struct Name {
+pub struct ReapiName {
     #[prost(string, tag = "1")]
     pub name: String,
 }
@@ -189,7 +189,7 @@ pub(crate) struct ActionResultRequest {
     #[prost(string, tag = "1")]
     pub instance_name: String,
     #[prost(message, optional, tag = "2")]
-    pub action_digest: Option<Digest>,
+    pub action_digest: Option<ReapiDigest>,
     #[prost(message, optional, tag = "3")]
     pub action_result: Option<ActionResult>,
 }
@@ -200,13 +200,13 @@ pub struct BlobsRequest {
     #[prost(string, tag = "1")]
     pub instance_name: String,
     #[prost(message, repeated, tag = "2")]
-    pub digests: Vec<Digest>,
+    pub digests: Vec<ReapiDigest>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub struct FindMissingBlobsResponse {
     #[prost(message, repeated, tag = "2")]
-    pub missing_blob_digests: Vec<Digest>,
+    pub missing_blob_digests: Vec<ReapiDigest>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -226,7 +226,7 @@ pub struct BatchUpdateBlobsResponse {
 #[derive(Clone, PartialEq, Message)]
 pub struct Updated {
     #[prost(message, optional, tag = "1")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ReapiDigest>,
     #[prost(message, optional, tag = "2")]
     pub status: Option<RpcStatus>,
 }
@@ -250,7 +250,7 @@ pub struct BatchReadBlobsResponse {
 #[derive(Clone, PartialEq, Message)]
 pub struct Blob {
     #[prost(message, optional, tag = "1")]
-    pub digest: Option<Digest>,
+    pub digest: Option<ReapiDigest>,
     #[prost(bytes = "vec", tag = "2")]
     pub data: Vec<u8>,
     #[prost(message, optional, tag = "3")]

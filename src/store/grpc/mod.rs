@@ -6,7 +6,7 @@ pub mod messages;
 
 use messages::{
     BatchReadBlobsResponse, BatchUpdateBlobsRequest, BatchUpdateBlobsResponse, Blob, BlobsRequest,
-    Digest, FindMissingBlobsResponse, Name, ReadResponse, WriteRequest, WriteResponse,
+    FindMissingBlobsResponse, ReadResponse, ReapiDigest, ReapiName, WriteRequest, WriteResponse,
 };
 use prost::Message;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -58,12 +58,12 @@ pub struct RemoteAddress {
     /// Headers of each request: names and values.
     pub headers: Vec<(String, String)>,
     /// By which the two ends of the connection know each other.
-    pub tls: Tls,
+    pub tls: TlsIdentity,
 }
 
 /// Certificates and a key, each as PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tls {
+pub struct TlsIdentity {
     /// Trusted certificate authorities, instead of those of the web.
     pub authorities: Option<Vec<u8>>,
     /// The certificate of this end, and its private key.
@@ -203,12 +203,12 @@ impl Connection {
     ///
     /// # Errors
     /// It is not there, or has another size; the server's.
-    pub async fn read(&self, digest: Digest) -> Result<Vec<u8>, Status> {
-        let Digest { hash, size_bytes } = digest;
+    pub async fn read(&self, digest: ReapiDigest) -> Result<Vec<u8>, Status> {
+        let ReapiDigest { hash, size_bytes } = digest;
         if size_bytes == 0 {
             return Ok(Vec::new());
         }
-        let request = Name {
+        let request = ReapiName {
             name: self.resource(&format!("blobs/{hash}/{size_bytes}")),
         };
         let mut parts: Streaming<ReadResponse> = self.listen(READ, request).await?;
@@ -229,10 +229,10 @@ impl Connection {
     /// One is not there, or is another one than its name says; the server's; those of `take`.
     pub async fn fetch(
         &self,
-        digests: BTreeSet<Digest>,
-        mut take: impl FnMut(Digest, Vec<u8>) -> Result<(), Status>,
+        digests: BTreeSet<ReapiDigest>,
+        mut take: impl FnMut(ReapiDigest, Vec<u8>) -> Result<(), Status>,
     ) -> Result<(), Status> {
-        let mut take = |digest: Digest, bytes: Vec<u8>| {
+        let mut take = |digest: ReapiDigest, bytes: Vec<u8>| {
             if digest_of(&bytes) == digest {
                 return take(digest, bytes);
             }
@@ -260,13 +260,13 @@ impl Connection {
 
     async fn read_batch(
         &self,
-        digests: Vec<Digest>,
-        take: &mut impl FnMut(Digest, Vec<u8>) -> Result<(), Status>,
+        digests: Vec<ReapiDigest>,
+        take: &mut impl FnMut(ReapiDigest, Vec<u8>) -> Result<(), Status>,
     ) -> Result<(), Status> {
         if digests.is_empty() {
             return Ok(());
         }
-        let mut wanted: BTreeSet<Digest> = digests.iter().cloned().collect();
+        let mut wanted: BTreeSet<ReapiDigest> = digests.iter().cloned().collect();
         let request = BlobsRequest {
             instance_name: self.instance.clone(),
             digests,
@@ -291,7 +291,7 @@ impl Connection {
     /// # Errors
     /// The server's.
     pub async fn write(&self, contents: &[&[u8]]) -> Result<(), Status> {
-        let digests: Vec<Digest> = contents.iter().map(|bytes| digest_of(bytes)).collect();
+        let digests: Vec<ReapiDigest> = contents.iter().map(|bytes| digest_of(bytes)).collect();
         let missing = self.missing(&digests).await?;
         let contents = digests.iter().zip(contents);
         let wanted = contents.filter(|(digest, _)| missing.contains(digest));
@@ -303,7 +303,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server's.
-    pub async fn missing(&self, digests: &[Digest]) -> Result<BTreeSet<Digest>, Status> {
+    pub async fn missing(&self, digests: &[ReapiDigest]) -> Result<BTreeSet<ReapiDigest>, Status> {
         let mut missing = BTreeSet::new();
         for part in digests.chunks(DIGESTS) {
             let request = BlobsRequest {
@@ -362,7 +362,7 @@ impl Connection {
     }
 
     async fn write_in_parts(&self, bytes: &[u8]) -> Result<(), Status> {
-        let Digest { hash, size_bytes } = digest_of(bytes);
+        let ReapiDigest { hash, size_bytes } = digest_of(bytes);
         let name = self.resource(&format!("uploads/{}/blobs/{hash}/{size_bytes}", unique()?));
         let count = bytes.len().div_ceil(PART);
         let part = |(index, part): (usize, &[u8])| WriteRequest {
@@ -404,8 +404,8 @@ async fn in_time<T>(
 }
 
 /// Returns what names a content.
-pub fn digest_of(bytes: &[u8]) -> Digest {
-    Digest {
+pub fn digest_of(bytes: &[u8]) -> ReapiDigest {
+    ReapiDigest {
         hash: canon::Digest::hash(bytes).hex(),
         size_bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
     }

@@ -8,13 +8,13 @@ use vplan_base::canon::{Digest, Hasher};
 use vplan_base::path::RepoPath;
 use vplan_base::word::Word;
 use vplan_os::files::beneath::Beneath;
-use vplan_os::stat_cache::{Stamp, now};
+use vplan_os::stat_cache::{StatStamp, now};
 
 /// A file whose content is not known yet.
 pub(super) struct Unread {
     pub path: RepoPath,
     /// The metadata with which its content is that of the snapshot, if there is such a thing.
-    pub then: Option<Stamp>,
+    pub then: Option<StatStamp>,
     /// The target, when it is a symlink.
     pub link: Option<Word>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Unread {
 pub(super) struct Read {
     pub content: Digest,
     pub mode: u32,
-    pub stamp: Stamp,
+    pub stamp: StatStamp,
     /// A moment before it was read.
     pub since: i128,
 }
@@ -39,7 +39,7 @@ pub(super) fn read_one(beneath: &Beneath, file: &Unread) -> Result<Read, Unstead
     Ok(Read {
         content,
         mode: permissions(stat.st_mode),
-        stamp: Stamp::from(&stat),
+        stamp: StatStamp::from(&stat),
         since,
     })
 }
@@ -73,7 +73,7 @@ pub fn digest(mut file: File) -> io::Result<(Digest, Option<Stat>)> {
     let mut hasher = Hasher::default();
     io::copy(&mut file, &mut hasher)?;
     let after = rustix::fs::fstat(&file)?;
-    let steady = Stamp::from(&before).is_unwritten(&Stamp::from(&after));
+    let steady = StatStamp::from(&before).is_unwritten(&StatStamp::from(&after));
     Ok((hasher.finish(), steady.then_some(after)))
 }
 

@@ -5,7 +5,7 @@
 //! files at the end.
 
 use crate::reuse::other_runs::OtherRuns;
-use crate::reuse::scan::{self, Same, Scan, Snapshots, ToldFiles};
+use crate::reuse::scan::{self, InputScan, Same, Snapshots, ToldFiles};
 use crate::reuse::unsteady::Unsteady;
 use rustix::fd::AsFd as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use vplan_base::glob::Selection;
 use vplan_base::path::RepoPath;
 use vplan_git::snapshot::Snapshot;
 use vplan_os::files::beneath::Beneath;
-use vplan_os::stat_cache::{Stamp, Stats, now};
+use vplan_os::stat_cache::{StatCacheStats, StatStamp, now};
 use vplan_os::watches::{ToldChange, Watches};
 use vplan_reuse::key::FileSet;
 
@@ -23,9 +23,9 @@ use vplan_reuse::key::FileSet;
 #[derive(Clone)]
 pub(super) struct SeenFiles {
     wanted: Arc<[Selection]>,
-    pub files: Arc<Scan>,
+    pub files: Arc<InputScan>,
     pub set: FileSet,
-    folders: Arc<BTreeMap<RepoPath, Stamp>>,
+    folders: Arc<BTreeMap<RepoPath, StatStamp>>,
     /// A moment before they were scanned.
     since: i128,
     /// Other runs that existed before the scan.
@@ -71,12 +71,12 @@ pub(super) struct Around<'a> {
     /// Looks for other runs.
     pub others: &'a dyn Fn() -> Option<OtherRuns>,
     /// Reads the table of digests.
-    pub stats: &'a dyn Fn() -> Stats,
+    pub stats: &'a dyn Fn() -> StatCacheStats,
 }
 
 #[derive(Default)]
 pub(super) struct Eyes {
-    pub stats: Option<Stats>,
+    pub stats: Option<StatCacheStats>,
     /// By selection.
     seen: BTreeMap<String, SeenFiles>,
     watches: Watches,
@@ -140,7 +140,7 @@ impl Eyes {
             None => Same::Watched(&self.heard),
         };
         let tree = at_rest.or_else(|| trees.newest().filter(|_| !anew && (around.is_quiet)()));
-        let place = scan::Place {
+        let place = scan::ScanPlace {
             root: around.root,
             beneath: around.beneath,
             tree: tree.as_deref(),
@@ -223,8 +223,8 @@ impl Eyes {
     pub(crate) fn was_right(&self, beneath: &Beneath, tree: Option<&Snapshot>) -> bool {
         let is_as_before = |seen: &SeenFiles| {
             let changed = seen.files.changed(beneath, tree, seen.since);
-            let listed = |(folder, then): (&RepoPath, &Stamp)| {
-                let is_same = |now| Stamp::from(&now) == *then;
+            let listed = |(folder, then): (&RepoPath, &StatStamp)| {
+                let is_same = |now| StatStamp::from(&now) == *then;
                 self.heard.listings.contains(folder) || beneath.status(folder).is_ok_and(is_same)
             };
             changed.iter().all(|path| seen.was_told(path)) && seen.folders.iter().all(listed)

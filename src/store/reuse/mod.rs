@@ -4,24 +4,23 @@
 mod confirm;
 pub mod content;
 mod eyes;
-mod step_inputs;
 pub mod other_runs;
 mod outside;
 pub mod preview;
 pub mod results;
 pub mod scan;
 mod sharing;
+mod step_inputs;
 mod tools;
 pub mod unsteady;
 
 use crate::shared::SharedCache;
 use confirm::Expected;
 use eyes::{Around, Eyes, SeenFiles};
-use step_inputs::{StepInputs, Made, Open, Pending};
 use other_runs::{OtherRuns, RunMark};
 use outside::Toolchains;
-use results::{Bounds, Results, StoredPass};
-use scan::{Scan, Snapshots};
+use results::{Bounds, StoredPass, StoredResults};
+use scan::{InputScan, Snapshots};
 use sharing::{SeenInputs, Sharing, ToShare};
 use std::collections::BTreeMap;
 use std::io;
@@ -29,6 +28,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use step_inputs::{Made, Open, Pending, StepInputs};
 use unsteady::Unsteady;
 use vplan_base::canon::Digest;
 use vplan_base::glob::Selection;
@@ -41,18 +41,18 @@ use vplan_check::evidence::EarlierPass;
 use vplan_check::outcome::Status;
 use vplan_git::Git;
 use vplan_git::environment as variable;
-use vplan_git::fingerprint::{Prints, fingerprint, first_difference};
+use vplan_git::fingerprint::{GitPrints, fingerprint, first_difference};
 use vplan_git::snapshot::Snapshot;
 use vplan_os::environment::{Environment, StepEnvironment, TEMPORARY};
 use vplan_os::files::beneath::Beneath;
 use vplan_os::outside::Outside;
 use vplan_os::parallel::locked;
 use vplan_os::process::program::{Root, SearchPath, message_of};
-use vplan_os::stat_cache::Stats;
+use vplan_os::stat_cache::StatCacheStats;
 use vplan_plan::{Note, Plan, Step, StepIndex};
-use vplan_reuse::decide::{RunSoFar, Use, Why, barrier, eligible, replaces};
+use vplan_reuse::decide::{NoReuseReason, RunSoFar, Use, barrier, eligible, replaces};
 use vplan_reuse::entry::{KeptPass, Product};
-use vplan_reuse::key::{JUDGING, Order, Parts, all_of, depends_on};
+use vplan_reuse::key::{JUDGING, KeyOrder, Parts, all_of, depends_on};
 use vplan_reuse::own_output::{inherited, may_be_output};
 use vplan_reuse::shared::SharedParts;
 use vplan_run::record::{Confirmation, StepRecord};
@@ -68,7 +68,7 @@ pub struct RunCache<'a> {
     beneath: Beneath,
     git: Option<Git>,
     environment: &'a Environment,
-    results: Results,
+    results: StoredResults,
     how: Use,
     run_id: String,
     /// Shows this run to others; without it, what a step wrote is not told from what they wrote.
@@ -106,17 +106,17 @@ struct State {
     /// whether they count.
     to_share: BTreeMap<String, ToShare>,
     /// The order of the plan that was queried last, with the plan's digest.
-    order: Option<(Digest, Arc<Order>)>,
+    order: Option<(Digest, Arc<KeyOrder>)>,
 }
 
 impl State {
-    fn order(&mut self, plan: &Plan) -> Arc<Order> {
+    fn order(&mut self, plan: &Plan) -> Arc<KeyOrder> {
         if let Some((digest, order)) = &self.order
             && plan.digest.as_ref() == Some(digest)
         {
             return Arc::clone(order);
         }
-        let order = Arc::new(Order::new(plan));
+        let order = Arc::new(KeyOrder::new(plan));
         let digest = plan.digest.clone();
         self.order = digest.map(|digest| (digest, Arc::clone(&order)));
         order
@@ -132,7 +132,7 @@ impl<'a> RunCache<'a> {
         root: &'a Root,
         git: Option<Git>,
         environment: &'a Environment,
-        results: Results,
+        results: StoredResults,
         how: Use,
         run_id: &str,
     ) -> io::Result<Self> {
@@ -206,7 +206,7 @@ impl<'a> RunCache<'a> {
         };
         let mut key = look.parts.key();
         let free = free.and(match self.how {
-            Use::Keep => Err(Why::NotWanted),
+            Use::Keep => Err(NoReuseReason::NotWanted),
             _ => Ok(()),
         });
         let is_free = free.is_ok();
@@ -248,7 +248,7 @@ impl<'a> RunCache<'a> {
             }
             Ok(entry) => expected.push(Expected::own(*entry)),
             Err(why) => {
-                if why == Why::Damaged {
+                if why == NoReuseReason::Damaged {
                     let id = visible(&step.id);
                     let note =
                         format!("what was kept of an earlier pass of `{id}` is damaged; it runs");
@@ -297,10 +297,10 @@ impl<'a> RunCache<'a> {
         look: &StepInputs,
         key: &Digest,
         trees: &dyn Snapshots,
-    ) -> Result<Box<KeptPass>, Why> {
+    ) -> Result<Box<KeptPass>, NoReuseReason> {
         let entry = match self.results.get(key) {
             StoredPass::Pass(entry) => entry,
-            StoredPass::Damaged => return Err(Why::Damaged),
+            StoredPass::Damaged => return Err(NoReuseReason::Damaged),
             StoredPass::Nothing => return Err(self.since_last(step, look)),
         };
         let made = self.produced_files(step, trees)?;
@@ -313,9 +313,9 @@ impl<'a> RunCache<'a> {
     }
 
     /// Returns what has changed since the last pass of a step that was kept.
-    fn since_last(&self, step: &Step, look: &StepInputs) -> Why {
+    fn since_last(&self, step: &Step, look: &StepInputs) -> NoReuseReason {
         let Some((last, listing)) = self.results.last(&step.id) else {
-            return Why::Unknown;
+            return NoReuseReason::Unknown;
         };
         let files = match listing.zip(look.listing()) {
             Some((then, now)) => {
@@ -330,8 +330,10 @@ impl<'a> RunCache<'a> {
             None => vec![Difference::unnamed(DifferenceKind::File)],
         };
         match Difference::first_of(look.parts.differences(&last.parts, files)) {
-            Some(difference) => Why::Differs(difference),
-            None => last.inherited.map_or(Why::Unknown, Why::Inherited),
+            Some(difference) => NoReuseReason::Differs(difference),
+            None => last
+                .inherited
+                .map_or(NoReuseReason::Unknown, NoReuseReason::Inherited),
         }
     }
 
@@ -624,9 +626,9 @@ impl<'a> RunCache<'a> {
         for (id, pending) in pending {
             let other = pending.entry.wrote.iter().find(|path| !is_ignored(path));
             let why = match other.cloned() {
-                Some(path) => Why::NotIgnored(path),
+                Some(path) => NoReuseReason::NotIgnored(path),
                 None if pending.is_believed && !was_right => {
-                    Why::Unsteady("a file was written that no watch told of".to_owned())
+                    NoReuseReason::Unsteady("a file was written that no watch told of".to_owned())
                 }
                 None => {
                     self.keep(&mut state, pending);
@@ -657,7 +659,7 @@ impl<'a> RunCache<'a> {
             sharing.share(state.to_share.into_values(), is_over);
             notes.extend(sharing.notes());
         }
-        if let Some(stats) = stats.filter(Stats::is_worth_writing)
+        if let Some(stats) = stats.filter(StatCacheStats::is_worth_writing)
             && let Err(error) = self.results.write_stats(&stats)
         {
             let why = message_of(&error);
@@ -775,7 +777,11 @@ impl<'a> RunCache<'a> {
     }
 
     /// Reads the files that a step `produces` and that are there.
-    fn produced_files(&self, step: &Step, trees: &dyn Snapshots) -> Result<Arc<Scan>, Unsteady> {
+    fn produced_files(
+        &self,
+        step: &Step,
+        trees: &dyn Snapshots,
+    ) -> Result<Arc<InputScan>, Unsteady> {
         if step.produces.is_empty() {
             return Ok(Arc::default());
         }
@@ -823,7 +829,7 @@ impl<'a> RunCache<'a> {
     }
 }
 
-fn digest_of(prints: &Prints) -> Digest {
+fn digest_of(prints: &GitPrints) -> Digest {
     let mut text = String::new();
     for (path, print) in prints {
         text.push_str(&format!("{path:?} {print:?}\n"));
@@ -838,9 +844,9 @@ fn digest_of(prints: &Prints) -> Digest {
 pub fn collect(
     state: &vplan_os::state_dir::StateDir,
     bounds: Bounds,
-) -> io::Result<results::Collected> {
+) -> io::Result<results::CollectedResults> {
     if !Path::new(&state.path).join(results::FOLDER).is_dir() {
-        return Ok(results::Collected::default());
+        return Ok(results::CollectedResults::default());
     }
-    Results::open(state)?.collect(bounds)
+    StoredResults::open(state)?.collect(bounds)
 }

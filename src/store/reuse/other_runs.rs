@@ -109,7 +109,7 @@ fn names(folder: &OwnedFd) -> io::Result<BTreeSet<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::Results;
+    use super::super::results::StoredResults;
     use super::*;
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         std::fs::create_dir(dir.path().join("repo")).unwrap();
         let state = StateDir::open(&dir.path().join("state"), &dir.path().join("repo")).unwrap();
         assert!(RunMark::set(&state, "a").is_err(), "nothing is kept here");
-        Results::open(&state).unwrap();
+        StoredResults::open(&state).unwrap();
         let a = RunMark::set(&state, "a").unwrap();
         let alone = a.others().unwrap();
         assert!(alone.is_alone_until(&a.others().unwrap()));

@@ -33,7 +33,10 @@ const STATELESS: [&str; 3] = ["/proc", "/dev", "/nix/store"];
 ///
 /// # Errors
 /// It cannot be looked at, or is too much.
-pub(super) fn digest_named(outside: &Outside, named: &[String]) -> Result<Option<Digest>, Unsteady> {
+pub(super) fn digest_named(
+    outside: &Outside,
+    named: &[String],
+) -> Result<Option<Digest>, Unsteady> {
     if named.is_empty() {
         return Ok(None);
     }

@@ -6,8 +6,8 @@ use super::scan::Snapshots;
 use vplan_check::Kind;
 use vplan_check::evidence::EarlierPass;
 use vplan_plan::{Plan, Step, StepIndex};
-use vplan_reuse::decide::{RunSoFar, Why, barrier, eligible};
-use vplan_reuse::key::Order;
+use vplan_reuse::decide::{NoReuseReason, RunSoFar, barrier, eligible};
+use vplan_reuse::key::KeyOrder;
 
 /// What would become of a step that passed before.
 #[derive(Debug)]
@@ -15,14 +15,14 @@ pub enum PassPreview {
     /// This pass would replace it.
     Replaced(Box<EarlierPass>),
     /// It would run; how long its last pass took, in milliseconds.
-    Runs(Why, u64),
+    Runs(NoReuseReason, u64),
 }
 
 impl RunCache<'_> {
     /// Predicts the result of each step, in plan order, if it passed before with `inputs`. A step
     /// that would run counts as one that may change the inputs of later steps, as in a run.
     pub fn preview(&self, plan: &Plan, trees: &dyn Snapshots) -> Vec<Option<PassPreview>> {
-        let order = Order::new(plan);
+        let order = KeyOrder::new(plan);
         let mut past = RunSoFar::default();
         let mut previews = Vec::new();
         for (index, step) in plan.numbered_steps() {
@@ -39,7 +39,7 @@ impl RunCache<'_> {
     fn preview_of(
         &self,
         plan: &Plan,
-        (order, past): (&Order, &RunSoFar),
+        (order, past): (&KeyOrder, &RunSoFar),
         index: StepIndex,
         trees: &dyn Snapshots,
     ) -> Option<PassPreview> {

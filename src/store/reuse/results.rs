@@ -17,7 +17,7 @@ use vplan_base::word::framed;
 use vplan_os::atomic_file::{CACHED, NEW, NewFile, replace};
 use vplan_os::process::program::message_of;
 use vplan_os::retry_eintr::read_dir;
-use vplan_os::stat_cache::{self, Stamp};
+use vplan_os::stat_cache::{self, StatStamp};
 use vplan_os::state_dir::StateDir;
 use vplan_os::state_files;
 use vplan_reuse::entry::KeptPass;
@@ -58,7 +58,7 @@ impl Default for Bounds {
 
 /// The files that a collection removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedResults {
     /// In bytes.
     pub bytes: u64,
     /// The number of passes.
@@ -67,7 +67,7 @@ pub struct Collected {
 
 /// The passes of one repository.
 #[derive(Debug)]
-pub struct Results {
+pub struct StoredResults {
     folder: OwnedFd,
     salt: [u8; 32],
 }
@@ -86,7 +86,7 @@ pub enum StoredPass {
     Pass(Box<KeptPass>),
 }
 
-impl Results {
+impl StoredResults {
     /// Opens the folder; makes it if it is not there.
     ///
     /// # Errors
@@ -223,9 +223,9 @@ impl Results {
     }
 
     /// Reads the table of digests.
-    pub fn stats(&self) -> vplan_os::stat_cache::Stats {
+    pub fn stats(&self) -> vplan_os::stat_cache::StatCacheStats {
         self.read(STATS, MOST_STATS)
-            .map(vplan_os::stat_cache::Stats::decode)
+            .map(vplan_os::stat_cache::StatCacheStats::decode)
             .unwrap_or_default()
     }
 
@@ -233,7 +233,10 @@ impl Results {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(crate) fn write_stats(&self, stats: &vplan_os::stat_cache::Stats) -> io::Result<()> {
+    pub(crate) fn write_stats(
+        &self,
+        stats: &vplan_os::stat_cache::StatCacheStats,
+    ) -> io::Result<()> {
         self.replace(STATS, &stats.encode())
     }
 
@@ -241,7 +244,7 @@ impl Results {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn collect(&self, bounds: Bounds) -> io::Result<Collected> {
+    pub fn collect(&self, bounds: Bounds) -> io::Result<CollectedResults> {
         let is_abandoned = |file: &StoredFile| file.0 < stat_cache::now() - ABANDONED;
         let (mut passes, mut listings, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for entry in read_dir(&self.folder)? {
@@ -253,7 +256,7 @@ impl Results {
                 continue;
             };
             let size = u64::try_from(stat.st_size).unwrap_or(0);
-            let file = (Stamp::from(&stat).modified(), size, name.to_owned());
+            let file = (StatStamp::from(&stat).modified(), size, name.to_owned());
             if name.len() == 64 {
                 passes.push(file);
             } else if name.starts_with(LISTING) {
@@ -292,10 +295,15 @@ impl Results {
     }
 
     /// Removes the oldest of these files until they are within these bounds.
-    fn remove_oldest(&self, mut files: Vec<StoredFile>, most: u64, number: usize) -> Collected {
+    fn remove_oldest(
+        &self,
+        mut files: Vec<StoredFile>,
+        most: u64,
+        number: usize,
+    ) -> CollectedResults {
         files.sort();
         let (mut bytes, mut count) = (files.iter().map(|f| f.1).sum::<u64>(), files.len());
-        let mut collected = Collected::default();
+        let mut collected = CollectedResults::default();
         for (_, size, name) in files {
             if bytes <= most && count <= number {
                 break;
@@ -405,7 +413,7 @@ mod tests {
     #[test]
     fn what_is_kept_and_forgotten() {
         let (_dir, state) = state();
-        let results = Results::open(&state).unwrap();
+        let results = StoredResults::open(&state).unwrap();
         let (one, two) = (entry("a", "1"), entry("a", "2"));
         assert!(matches!(results.get(&one.key), StoredPass::Nothing));
         results.put(&one, None).unwrap();
@@ -422,7 +430,7 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_allowed() {
         let (_dir, state) = state();
-        let results = Results::open(&state).unwrap();
+        let results = StoredResults::open(&state).unwrap();
         let entries: Vec<KeptPass> = (0..20)
             .map(|i| entry(&format!("s{i}"), &i.to_string()))
             .collect();
@@ -462,7 +470,7 @@ mod tests {
     #[test]
     fn a_pass_in_two_states() {
         let (_dir, state) = state();
-        let results = Results::open(&state).unwrap();
+        let results = StoredResults::open(&state).unwrap();
         let mut began = entry("a", "1");
         let left = began.left(entry("a", "2").parts);
         let path = vplan_base::path::RepoPath::from_exact(b"a").unwrap();
@@ -499,11 +507,11 @@ mod tests {
     #[test]
     fn nothing_is_made_to_read() {
         let (_dir, state) = state();
-        assert!(Results::find(&state).is_none());
+        assert!(StoredResults::find(&state).is_none());
         assert!(!state.path.join(FOLDER).exists());
-        let results = Results::open(&state).unwrap();
+        let results = StoredResults::open(&state).unwrap();
         results.put(&entry("a", "1"), None).unwrap();
-        let found = Results::find(&state).unwrap();
+        let found = StoredResults::find(&state).unwrap();
         assert_eq!(found.salt, results.salt);
         assert!(found.last("a").is_some());
     }
@@ -513,7 +521,7 @@ mod tests {
         let (_dir, state) = state();
         let salts: Vec<[u8; 32]> = std::thread::scope(|scope| {
             let all: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| Results::open(&state).unwrap().salt))
+                .map(|_| scope.spawn(|| StoredResults::open(&state).unwrap().salt))
                 .collect();
             all.into_iter().map(|t| t.join().unwrap()).collect()
         });
@@ -521,7 +529,7 @@ mod tests {
             salts.iter().all(|s| *s == salts[0] && *s != [0; 32]),
             "whoever comes first makes it"
         );
-        let results = Results::open(&state).unwrap();
+        let results = StoredResults::open(&state).unwrap();
         assert_ne!(results.conceal(b"A", b"BC"), results.conceal(b"AB", b"C"));
         assert_ne!(results.conceal(b"A", b"x"), Digest::hash(b"x"));
     }

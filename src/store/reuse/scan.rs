@@ -17,7 +17,7 @@ use vplan_git::snapshot::Snapshot;
 use vplan_os::files::beneath::{Beneath, ReadError};
 use vplan_os::parallel;
 use vplan_os::retry_eintr::FolderEntries;
-use vplan_os::stat_cache::{Stamp, Stats};
+use vplan_os::stat_cache::{StatCacheStats, StatStamp};
 use vplan_os::watches::ToldChange;
 use vplan_reuse::key::{FileSet, Print};
 use vplan_reuse::own_output::TouchedFile;
@@ -36,12 +36,12 @@ const SHARES: usize = 8;
 pub struct ScannedFile {
     pub print: Print,
     /// The metadata that shows that it was not written since; for a symlink, that of its target.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<StatStamp>,
 }
 
 /// All files that some selections select.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scan {
+pub struct InputScan {
     /// In byte order of the paths, each once.
     files: Vec<(RepoPath, ScannedFile)>,
 }
@@ -49,16 +49,16 @@ pub struct Scan {
 /// A scan, and what was found on its way.
 #[derive(Debug)]
 pub struct Scanned {
-    pub scan: Scan,
+    pub scan: InputScan,
     /// The folders that were listed, with their metadata before.
-    pub folders: BTreeMap<RepoPath, Stamp>,
+    pub folders: BTreeMap<RepoPath, StatStamp>,
     /// Whether any content of the tree was scanned after the snapshot.
     pub is_later: bool,
     /// Whether any file was taken from the snapshot because no watch reported a change.
     pub is_believed: bool,
 }
 
-impl Scan {
+impl InputScan {
     /// Makes it of files in the order in which they were found: the last one of a path counts.
     fn new(mut files: Vec<(RepoPath, ScannedFile)>) -> Self {
         if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
@@ -145,7 +145,7 @@ impl Scan {
     }
 
     /// Returns the files that were written, made, removed or replaced until `later`, in byte order.
-    pub fn touched(&self, later: &Scan) -> Vec<TouchedFile> {
+    pub fn touched(&self, later: &InputScan) -> Vec<TouchedFile> {
         let is_steady = |a: &ScannedFile, b: &ScannedFile| {
             a.print == b.print
                 && match (&a.stamp, &b.stamp) {
@@ -164,7 +164,7 @@ impl Scan {
             let was_there = self.get_near(path, &mut other_near).is_some();
             (!was_there).then_some(path)
         }));
-        let print = |scan: &Scan, path| scan.get(path).map(|seen| seen.print.clone());
+        let print = |scan: &InputScan, path| scan.get(path).map(|seen| seen.print.clone());
         let touched = paths.into_iter().map(|path| TouchedFile {
             path: path.clone(),
             before: print(self, path),
@@ -195,7 +195,7 @@ impl<T: Snapshots> Snapshots for Option<&T> {
 
 /// Where files are scanned.
 #[derive(Clone, Copy)]
-pub struct Place<'p> {
+pub struct ScanPlace<'p> {
     /// The real path of what `beneath` holds.
     pub root: &'p Path,
     /// The repository's root.
@@ -251,18 +251,18 @@ impl ToldFiles {
 /// Why they cannot be scanned: a file that cannot be read, one that leads out of the
 /// repository, a pipe, too many of them.
 pub fn scan(
-    place: Place<'_>,
+    place: ScanPlace<'_>,
     wanted: &[Selection],
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
 ) -> Result<Scanned, Unsteady> {
     at_most(MOST, place, wanted, stats)
 }
 
 fn at_most(
     most: usize,
-    place: Place<'_>,
+    place: ScanPlace<'_>,
     wanted: &[Selection],
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
 ) -> Result<Scanned, Unsteady> {
     let left = AtomicUsize::new(most);
     let mut walk = Walk::new(place, wanted, stats, &left);
@@ -308,7 +308,7 @@ fn at_most(
     } = walk;
     let is_later = read(place.beneath, unread, stats, &mut files)? || is_later;
     Ok(Scanned {
-        scan: Scan::new(files),
+        scan: InputScan::new(files),
         folders,
         is_later,
         is_believed,
@@ -316,9 +316,9 @@ fn at_most(
 }
 
 struct Walk<'w> {
-    place: Place<'w>,
+    place: ScanPlace<'w>,
     wanted: &'w [Selection],
-    stats: &'w Stats,
+    stats: &'w StatCacheStats,
     files: Vec<(RepoPath, ScannedFile)>,
     unread: Vec<Unread>,
     /// Folders reached through symlinks.
@@ -330,7 +330,7 @@ struct Walk<'w> {
     /// The last file's positions in the snapshot and in the table of digests.
     near: (usize, usize),
     /// The folders that were listed.
-    folders: BTreeMap<RepoPath, Stamp>,
+    folders: BTreeMap<RepoPath, StatStamp>,
     listed: FolderEntries,
     /// So many files more may be found, by all parts of the walk together.
     left: &'w AtomicUsize,
@@ -340,9 +340,9 @@ struct Walk<'w> {
 
 impl<'w> Walk<'w> {
     fn new(
-        place: Place<'w>,
+        place: ScanPlace<'w>,
         wanted: &'w [Selection],
-        stats: &'w Stats,
+        stats: &'w StatCacheStats,
         left: &'w AtomicUsize,
     ) -> Self {
         Self {
@@ -481,7 +481,7 @@ impl<'w> Walk<'w> {
     ) -> Result<(), Unsteady> {
         let failed = |e: Errno| Unsteady::Refused(folder.clone(), "listed", e.into());
         let dir = self.place.beneath.folder(folder).map_err(failed)?;
-        let stamp = Stamp::from(&rustix::fs::fstat(&dir).map_err(failed)?);
+        let stamp = StatStamp::from(&rustix::fs::fstat(&dir).map_err(failed)?);
         let same = |tree: &Snapshot| tree.lists_the_same(folder, &stamp);
         self.is_later |= !self.place.tree.is_some_and(same);
         self.folders.insert(folder.clone(), stamp);
@@ -616,7 +616,7 @@ impl<'w> Walk<'w> {
 fn read(
     beneath: &Beneath,
     unread: Vec<Unread>,
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
     files: &mut Vec<(RepoPath, ScannedFile)>,
 ) -> Result<bool, Unsteady> {
     let is_small = unread.len() < SMALL;
@@ -677,11 +677,11 @@ mod tests {
             self
         }
 
-        fn scan(&self, globs: &[&str]) -> Result<Scan, Unsteady> {
+        fn scan(&self, globs: &[&str]) -> Result<InputScan, Unsteady> {
             self.scan_at_most(MOST, globs)
         }
 
-        fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<Scan, Unsteady> {
+        fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<InputScan, Unsteady> {
             let wanted: Vec<Selection> = vec![vplan_reuse::key::all_of(
                 &globs
                     .iter()
@@ -689,13 +689,14 @@ mod tests {
                     .collect::<Vec<_>>(),
             )];
             let root = self.0.path().canonicalize().unwrap();
-            let place = Place {
+            let place = ScanPlace {
                 root: &root,
                 beneath: &self.1,
                 tree: None,
                 same: Same::All,
             };
-            at_most(most, place, &wanted, &mut Stats::default()).map(|scanned| scanned.scan)
+            at_most(most, place, &wanted, &mut StatCacheStats::default())
+                .map(|scanned| scanned.scan)
         }
 
         fn names(&self, globs: &[&str]) -> String {

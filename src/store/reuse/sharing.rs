@@ -1,7 +1,7 @@
 //! Passes of other machines, in place of a step, and own ones for them.
 
 use super::confirm::Expected;
-use super::scan::Scan;
+use super::scan::InputScan;
 use crate::shared::{FoundPass, MOST_CONTENT, SharedCache};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -61,7 +61,7 @@ type Started = (ToolchainCommand, BTreeMap<Vec<u8>, Vec<u8>>);
 /// What is known of a step's inputs.
 pub(super) struct SeenInputs<'s> {
     pub parts: &'s Parts,
-    pub files: &'s Scan,
+    pub files: &'s InputScan,
     /// The digest of what `unchanged` selects.
     pub held: Option<Digest>,
     /// Since when nothing may have changed what is outside of the repository, if nothing may now.

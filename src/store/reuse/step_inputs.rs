@@ -2,12 +2,12 @@
 
 use super::confirm::Expected;
 use super::other_runs::OtherRuns;
-use super::scan::Scan;
+use super::scan::InputScan;
 use super::unsteady::Unsteady;
 use std::sync::{Arc, Mutex, MutexGuard};
 use vplan_base::canon::Digest;
 use vplan_base::path::RepoPath;
-use vplan_git::fingerprint::Prints;
+use vplan_git::fingerprint::GitPrints;
 use vplan_os::parallel::locked;
 use vplan_reuse::entry::{KeptPass, Product};
 use vplan_reuse::key::Parts;
@@ -55,8 +55,8 @@ pub(super) struct Pending {
 /// The inputs of a step at one moment.
 pub(super) struct StepInputs {
     pub parts: Parts,
-    pub files: Arc<Scan>,
-    pub unchanged: Option<Prints>,
+    pub files: Arc<InputScan>,
+    pub unchanged: Option<GitPrints>,
     /// How often a process of a step had begun or ended, if none ran then.
     pub quiet: Option<u64>,
     /// Other runs before the files were scanned, if they can be detected.

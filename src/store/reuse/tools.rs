@@ -11,7 +11,7 @@ use vplan_check::confine::SandboxLevel;
 use vplan_check::tool::started;
 use vplan_os::files::open_plain;
 use vplan_os::process::program::{Root, SearchPath, interpreter, resolve};
-use vplan_os::stat_cache::{Stamp, Stats, now};
+use vplan_os::stat_cache::{StatCacheStats, StatStamp, now};
 use vplan_plan::Step;
 use vplan_reuse::key::Tool;
 
@@ -24,7 +24,7 @@ pub(super) fn tools(
     root: &Root,
     search: &SearchPath,
     step: &Step,
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
 ) -> Result<Vec<Tool>, Unsteady> {
     let argv = step.argv.as_deref().unwrap_or_default();
     let word = argv.first().ok_or(Unsteady::NoCommand)?;
@@ -55,7 +55,7 @@ fn interpreted(
     mut path: PathBuf,
     root: &Root,
     step: &Step,
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
     tools: &mut Vec<Tool>,
 ) -> Result<(), Unsteady> {
     for _ in 0..DEPTH {
@@ -82,7 +82,7 @@ fn interpreted(
 }
 
 /// Adds a program once.
-fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), Unsteady> {
+fn add(path: &Path, stats: &mut StatCacheStats, tools: &mut Vec<Tool>) -> Result<(), Unsteady> {
     let tool = tool(path, stats)?;
     if !tools.contains(&tool) {
         tools.push(tool);
@@ -95,7 +95,7 @@ fn add(path: &Path, stats: &mut Stats, tools: &mut Vec<Tool>) -> Result<(), Unst
 fn add_named(
     find: impl Fn(&[u8]) -> Result<PathBuf, Unsteady>,
     step: &Step,
-    stats: &mut Stats,
+    stats: &mut StatCacheStats,
     tools: &mut Vec<Tool>,
 ) -> Result<(), Unsteady> {
     let words = step.argv.iter().flatten().skip(1);
@@ -108,7 +108,7 @@ fn add_named(
     Ok(())
 }
 
-fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, Unsteady> {
+fn tool(path: &Path, stats: &mut StatCacheStats) -> Result<Tool, Unsteady> {
     let failed = |e: std::io::Error| Unsteady::UnreadableProgram(path.to_owned(), e);
     // The file behind all symlinks: its metadata shows whether it was written.
     let real = path.canonicalize().map_err(failed)?;
@@ -117,11 +117,11 @@ fn tool(path: &Path, stats: &mut Stats) -> Result<Tool, Unsteady> {
     let file = open_plain(&real).map_err(failed)?;
     let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
     let word = Word::new(path.as_os_str().as_bytes());
-    if let Some(digest) = stats.digest(&name, &Stamp::from(&stat)) {
+    if let Some(digest) = stats.digest(&name, &StatStamp::from(&stat)) {
         return Ok(Tool { digest, path: word });
     }
     let (digest, steady) = digest(file).map_err(failed)?;
     let stat = steady.ok_or_else(|| Unsteady::ProgramBeingWritten(path.to_owned()))?;
-    stats.learn(&name, Stamp::from(&stat), digest.clone(), since);
+    stats.learn(&name, StatStamp::from(&stat), digest.clone(), since);
     Ok(Tool { digest, path: word })
 }

@@ -10,7 +10,7 @@ use vplan_check::evidence::SpawnError;
 use vplan_os::files::beneath::ReadError;
 use vplan_os::outside::ReadsError;
 use vplan_os::process::program::message_of;
-use vplan_reuse::decide::Why;
+use vplan_reuse::decide::NoReuseReason;
 
 /// The reason why no earlier pass can replace a step, or why its pass is not kept. Safe to print.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ pub enum Unsteady {
     Ended,
 }
 
-impl From<Unsteady> for Why {
+impl From<Unsteady> for NoReuseReason {
     fn from(why: Unsteady) -> Self {
         Self::Unsteady(why.to_string())
     }

@@ -49,6 +49,11 @@ impl Folder {
     }
 
     pub(super) fn put(&self, kind: Kind, key: &Digest, bytes: &[u8]) -> io::Result<()> {
-        replace(self.kind_folder(kind), OsStr::new(&key.hex()), bytes, CACHED_FOR_ALL)
+        replace(
+            self.kind_folder(kind),
+            OsStr::new(&key.hex()),
+            bytes,
+            CACHED_FOR_ALL,
+        )
     }
 }

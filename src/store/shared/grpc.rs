@@ -5,7 +5,9 @@
 
 use super::kind::Kind;
 use super::limit::{CONNECT, LOOK_UP, time_of};
-use crate::grpc::messages::{Action, ActionResult, ActionResultRequest, Command, Digest};
+use crate::grpc::messages::{
+    ActionResult, ActionResultRequest, ReapiAction, ReapiCommand, ReapiDigest,
+};
 use crate::grpc::{Connection, RemoteAddress, digest_of};
 use prost::Message;
 use std::io;
@@ -29,15 +31,15 @@ struct KeyAction {
 
 impl KeyAction {
     fn from_key(key: &canon::Digest) -> Self {
-        let command = Command {
+        let command = ReapiCommand {
             arguments: vec![NAME.to_owned(), key.hex()],
-            ..Command::default()
+            ..ReapiCommand::default()
         };
         let command = command.encode_to_vec();
-        let action = Action {
+        let action = ReapiAction {
             command_digest: Some(digest_of(&command)),
             input_root_digest: Some(digest_of(b"")),
-            ..Action::default()
+            ..ReapiAction::default()
         };
         Self {
             action: action.encode_to_vec(),
@@ -64,7 +66,7 @@ impl Grpc {
         match kind {
             Kind::Content => {
                 let size = i64::try_from(size).map_err(io::Error::other)?;
-                let digest = Digest {
+                let digest = ReapiDigest {
                     hash: key.hex(),
                     size_bytes: size,
                 };

@@ -5,7 +5,7 @@ use crate::faults::harness::Guard;
 use crate::faults::sweep::Sweep;
 use crate::support::process::Bounded as _;
 use std::time::{Duration, Instant};
-use vplan::run::journal::{End, lines};
+use vplan::run::journal::{JournalEnd, lines};
 
 const RUN: [&str; 5] = ["run", "--changed-none", "--progress", "none", "--events"];
 
@@ -108,7 +108,7 @@ fn before_each_call() {
             // run goes on.
             (Some(run), None) if ran.exit != Some(0) => {
                 assert!(
-                    matches!(run.end, End::Finished { verdict, .. } if !verdict.is_pass()),
+                    matches!(run.end, JournalEnd::Finished { verdict, .. } if !verdict.is_pass()),
                     "{about}: {ran:#?}"
                 );
                 sweep.count("killed on its way to a step or to git", 1);

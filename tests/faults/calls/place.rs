@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use vplan::run::journal::{End, ReplayedRun, replay};
+use vplan::run::journal::{JournalEnd, ReplayedRun, replay};
 
 /// A run of all checks that answers in JSON.
 pub const RUN: [&str; 6] = [
@@ -433,7 +433,7 @@ impl Place {
                 report["verdict"] != "passed" || self.all_ran(),
                 "{about}: a false pass: {report}"
             );
-            if let End::Finished {
+            if let JournalEnd::Finished {
                 verdict, exit_code, ..
             } = &replayed.end
             {

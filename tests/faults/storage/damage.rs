@@ -13,10 +13,10 @@ use vplan::ledger::document as ledger;
 use vplan::lock::{self, Lock, PinnedImport, RecordedAnswer};
 use vplan::plan::Plan;
 use vplan::plan::digest::digest;
-use vplan::plan::document::{self, Form};
+use vplan::plan::document::{self, DocumentForm};
 use vplan::reuse::entry::KeptPass as Pass;
 use vplan::run::authenticity::{AspectState, examine};
-use vplan::run::journal::{End, ReplayedRun, StepState, replay};
+use vplan::run::journal::{JournalEnd, ReplayedRun, StepState, replay};
 use vplan::run::merge;
 
 /// What is done to a file.
@@ -191,9 +191,9 @@ fn journals() {
                     !found.is_pass() || whole.is_pass(),
                     "{damage:?} makes it a pass"
                 );
-                if let End::Finished { exit_code: 0, .. } = found.end {
+                if let JournalEnd::Finished { exit_code: 0, .. } = found.end {
                     assert!(
-                        matches!(whole.end, End::Finished { exit_code: 0, .. }),
+                        matches!(whole.end, JournalEnd::Finished { exit_code: 0, .. }),
                         "{damage:?} makes it exit 0"
                     );
                 }
@@ -337,8 +337,8 @@ fn papers() -> Vec<Paper> {
             }),
         );
         for (name, form) in [
-            ("plan file in JSON", Form::Json),
-            ("plan file in KDL", Form::Kdl),
+            ("plan file in JSON", DocumentForm::Json),
+            ("plan file in KDL", DocumentForm::Kdl),
         ] {
             let whole = plan.clone();
             add(
@@ -393,7 +393,7 @@ fn papers() -> Vec<Paper> {
             );
         }
     }
-    let mut stats = vplan::effect::os::stat_cache::Stats::default();
+    let mut stats = vplan::effect::os::stat_cache::StatCacheStats::default();
     let about = rustix::fs::stat(project.path("src/a")).unwrap();
     stats.learn(b"src/a", (&about).into(), Digest::hash(b"1\n"), i128::MAX);
     assert_eq!(stats.len(), 1);
@@ -402,7 +402,7 @@ fn papers() -> Vec<Paper> {
         "digests of files",
         stats.encode(),
         Box::new(move |bytes| {
-            let found = vplan::effect::os::stat_cache::Stats::decode(bytes.to_vec());
+            let found = vplan::effect::os::stat_cache::StatCacheStats::decode(bytes.to_vec());
             same_or(
                 Some(found).filter(|f| !f.is_empty()).map(|f| f.encode()),
                 &whole,

@@ -15,9 +15,9 @@ use std::time::Duration;
 use vplan::base::canon::Digest;
 use vplan::effect::os::state_dir::StateDir;
 use vplan::effect::repo::ledger_file::LedgerFile;
-use vplan::effect::store::reuse::results::{Results, StoredPass};
+use vplan::effect::store::reuse::results::{StoredPass, StoredResults};
 use vplan::plan::document;
-use vplan::run::journal::{End, JournalEntry, Line, lines};
+use vplan::run::journal::{JournalEnd, JournalEntry, Line, lines};
 
 struct Disk {
     image: PathBuf,
@@ -119,7 +119,7 @@ fn passes(project: &Project) -> (u64, u64) {
                 .collect()
         })
         .unwrap_or_default();
-    let Ok(results) = Results::open(&place) else {
+    let Ok(results) = StoredResults::open(&place) else {
         return (0, 0);
     };
     let (mut whole, mut damaged) = (0, 0);
@@ -244,7 +244,7 @@ fn a_run(sweep: &mut Sweep, case: &mut Case, disk: &Disk, project: &Project) {
             let (found, written) = (found.as_ref().expect("a record"), left(&records).unwrap());
             assert_eq!(found.id, written.id, "the run is there");
             assert_eq!(found.events, written.events, "all of it");
-            assert!(matches!(found.run.end, End::Finished { .. }));
+            assert!(matches!(found.run.end, JournalEnd::Finished { .. }));
             assert_eq!(found.run.is_pass(), good);
             let report = |of: &Path| std::fs::read(of.join("report.json")).unwrap();
             let is_whole = report(&found.folder) == report(&written.folder);

@@ -5,7 +5,7 @@ use crate::faults::harness::{Guard, eventually};
 use crate::faults::sweep::{Case, Sweep};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
-use vplan::run::journal::End;
+use vplan::run::journal::JournalEnd;
 
 fn pause(ms: u64) {
     // A random moment of a fault, not a wait for something.
@@ -206,7 +206,7 @@ fn storm(case: &mut Case, ends: bool) -> Tally {
         assert!(
             matches!(
                 run.end,
-                End::Finished {
+                JournalEnd::Finished {
                     exit_code: 130 | 143,
                     ..
                 }

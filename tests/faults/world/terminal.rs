@@ -5,7 +5,7 @@ use crate::faults::harness::{Guard, eventually};
 use crate::faults::sweep::{Case, Sweep};
 use crate::support::process::Bounded as _;
 use std::process::{Command, Stdio};
-use vplan::run::journal::End;
+use vplan::run::journal::JournalEnd;
 
 /// vplan in a terminal of its own, which `script` gives it.
 fn in_a_terminal(world: &World, before: &str, after: &str, args: &[&str]) -> Command {
@@ -66,7 +66,7 @@ fn the_terminal_is_gone() {
         });
         let run = world.recorded().unwrap();
         assert!(
-            matches!(run.end, End::Finished { exit_code: 143, .. }),
+            matches!(run.end, JournalEnd::Finished { exit_code: 143, .. }),
             "{run:?}"
         );
         assert!(world.project.exists("always"), "an orderly end");
@@ -122,7 +122,7 @@ fn a_reader_that_leaves() {
         );
         let run = world.recorded().unwrap();
         assert!(
-            matches!(run.end, End::Finished { exit_code: 40, .. }),
+            matches!(run.end, JournalEnd::Finished { exit_code: 40, .. }),
             "{run:?}"
         );
         tally.count("ended by their verdict");

@@ -25,8 +25,8 @@ use vplan::front::print::{Comments, print};
 use vplan::lang::command::parse_command;
 use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::facts::{Certainty, FactAnswer, Facts, Question};
-use vplan::plan::skeleton::without_contract;
 use vplan::plan::request::{Boundary, Mode, Request, Risk, Selector, Skip};
+use vplan::plan::skeleton::without_contract;
 
 /// Any bytes as a contract: parsing is total, places lie inside, what is right round-trips.
 pub fn contract(bytes: &[u8]) {

@@ -5,13 +5,13 @@ use super::choices::{Choices, mutated};
 use std::sync::OnceLock;
 use vplan::arbitrary::run::step;
 use vplan::away::answer::{LeftFile, StepAnswer};
-use vplan::away::order::{Order, Terms, VERSION};
+use vplan::away::order::{OrderTerms, VERSION, WorkOrder};
 use vplan::base::canon::Digest;
 use vplan::base::glob::Glob;
 use vplan::base::path::RepoPath;
 use vplan::base::word::Word;
 use vplan::check::evidence::{Captured, EarlierPass, Evidence};
-use vplan::reuse::key::{FileSet, JUDGING, Print, Prints};
+use vplan::reuse::key::{FileSet, JUDGING, KeyPrints, Print};
 use vplan::reuse::shared::{SharedParts, SharedPass};
 use vplan::reuse::signing::{Signer, Trust};
 
@@ -35,7 +35,11 @@ pub fn away(bytes: &[u8]) {
         );
     }
     let text = order.encode();
-    assert_eq!(Order::decode(text.as_bytes()), Ok(order.clone()), "{text}");
+    assert_eq!(
+        WorkOrder::decode(text.as_bytes()),
+        Ok(order.clone()),
+        "{text}"
+    );
     any_order(&mutated(text.as_bytes(), &mut choices));
     let answer = answer(&order, &mut choices);
     let text = answer.encode();
@@ -44,7 +48,7 @@ pub fn away(bytes: &[u8]) {
         Ok(answer.clone()),
         "{text}"
     );
-    let other = Order {
+    let other = WorkOrder {
         nonce: "other".to_owned(),
         ..order.clone()
     };
@@ -53,15 +57,19 @@ pub fn away(bytes: &[u8]) {
 }
 
 fn any_order(bytes: &[u8]) {
-    if let Ok(order) = Order::decode(bytes) {
+    if let Ok(order) = WorkOrder::decode(bytes) {
         let text = order.encode();
-        assert_eq!(Order::decode(text.as_bytes()), Ok(order.clone()), "{text}");
+        assert_eq!(
+            WorkOrder::decode(text.as_bytes()),
+            Ok(order.clone()),
+            "{text}"
+        );
         assert_eq!(order.digest(), Digest::hash(text.as_bytes()), "{text}");
         assert!(order.limit_ms > 0 && order.step.argv.is_some());
     }
 }
 
-fn any_answer(bytes: &[u8], order: &Order) {
+fn any_answer(bytes: &[u8], order: &WorkOrder) {
     let Ok(answer) = StepAnswer::decode(bytes, order) else {
         return;
     };
@@ -93,16 +101,16 @@ fn print(choices: &mut Choices<'_>) -> Print {
     }
 }
 
-fn order(choices: &mut Choices<'_>) -> Order {
+fn order(choices: &mut Choices<'_>) -> WorkOrder {
     let mut step = step("a");
     step.produces = vec![Glob::parse("out/**").unwrap()];
     step.exit = choices.one(&[&[][..], &[0], &[0, 7]]).to_vec();
     let names = ["src/a", "src/b", "ü", "x"];
     let count = choices.below(names.len() + 1);
-    let files: Prints = (names.iter().take(count))
+    let files: KeyPrints = (names.iter().take(count))
         .map(|name| (path(name), print(choices)))
         .collect();
-    let terms = Terms {
+    let terms = OrderTerms {
         files,
         limit_ms: u64::from(choices.byte()),
         max_output: u64::from(choices.byte()),
@@ -110,10 +118,10 @@ fn order(choices: &mut Choices<'_>) -> Order {
         plan: Digest::hash(b"plan"),
         variables: vec![(Word::from("A"), Word::new(choices.take(4)))],
     };
-    Order::new(&step, terms)
+    WorkOrder::new(&step, terms)
 }
 
-fn answer(order: &Order, choices: &mut Choices<'_>) -> StepAnswer {
+fn answer(order: &WorkOrder, choices: &mut Choices<'_>) -> StepAnswer {
     let evidence = Evidence {
         duration_ms: u64::from(choices.byte()),
         exit: choices.one(&[None, Some(0), Some(1), Some(7)]),

@@ -8,10 +8,10 @@ use vplan::lang::ast::{Ast, Node, Trivia, same};
 use vplan::lang::command::parse_command;
 use vplan::lang::format::{format, is_sorted_block, sort};
 use vplan::lang::layout::{Formatted, reformat};
-use vplan::lang::parse::{Caps, parse};
+use vplan::lang::parse::{ParserCaps, parse};
 
 /// Caps for canonical forms, which may be longer than what was written.
-const WIDE: Caps = Caps {
+const WIDE: ParserCaps = ParserCaps {
     file_bytes: usize::MAX,
     line_bytes: usize::MAX,
     name_bytes: 128,
@@ -27,7 +27,7 @@ const WIDE: Caps = Caps {
 pub fn contract(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let source = Source::new("fuzz.vplan", &text);
-    let (mut ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+    let (mut ast, diagnostics) = parse(&source, SourceId(0), &ParserCaps::default());
     for diagnostic in diagnostics.iter() {
         if diagnostic.message.is_empty() || diagnostic.message.contains('\n') {
             return Err(format!(
@@ -80,9 +80,9 @@ pub fn contract(bytes: &[u8]) -> Result<(), String> {
 pub fn fmt(bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
     let source = Source::new("fuzz.vplan", &text);
-    let (ast, diagnostics) = parse(&source, SourceId(0), &Caps::default());
+    let (ast, diagnostics) = parse(&source, SourceId(0), &ParserCaps::default());
     let written =
-        match reformat(&source, SourceId(0), &Caps::default()).map_err(|e| e.to_string())? {
+        match reformat(&source, SourceId(0), &ParserCaps::default()).map_err(|e| e.to_string())? {
             Formatted::Invalid(_) if diagnostics.has_errors() => return Ok(()),
             // The layout is longer than what was written by indentation and escapes only.
             Formatted::TooLarge(_) if text.len() > 2_000 => return Ok(()),
@@ -91,14 +91,14 @@ pub fn fmt(bytes: &[u8]) -> Result<(), String> {
         };
     let fail = |why: &str| Err(format!("{why}\n{written}"));
     let again = Source::new("again.vplan", &written);
-    let (read, diagnostics) = parse(&again, SourceId(0), &Caps::default());
+    let (read, diagnostics) = parse(&again, SourceId(0), &ParserCaps::default());
     if diagnostics.has_errors() {
         return fail("what was written has errors");
     }
     if format(&read) != format(&ast) {
         return fail("what was written says something else");
     }
-    if reformat(&again, SourceId(0), &Caps::default()).map_err(|e| e.to_string())?
+    if reformat(&again, SourceId(0), &ParserCaps::default()).map_err(|e| e.to_string())?
         != Formatted::Text(written.clone())
     {
         return fail("twice is not once");

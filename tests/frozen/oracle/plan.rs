@@ -26,15 +26,15 @@ use vplan::plan::compile::{Compiled, compile};
 use vplan::plan::diff::contracts::{Side, compare};
 use vplan::plan::diff::{Class, plans};
 use vplan::plan::digest::digest as digest_of;
-use vplan::plan::document::{Form, canonical};
+use vplan::plan::document::{DocumentForm, canonical};
 use vplan::plan::drift::drift;
 use vplan::plan::facts::{FactAnswer, Facts, Question};
-use vplan::plan::skeleton::without_contract;
 use vplan::plan::kdl::text;
 use vplan::plan::order::check_order;
 use vplan::plan::request::{Boundary, Mode, Request, Risk};
 use vplan::plan::shard::division::Division;
 use vplan::plan::shard::{Shard, share};
+use vplan::plan::skeleton::without_contract;
 use vplan::plan::soundness::sound;
 use vplan::plan::{Origin, Plan};
 
@@ -47,7 +47,7 @@ pub fn holds_of_plan(plan: &Plan) {
         plan.steps.iter().all(|s| !s.reasons.is_empty()),
         "a step without a reason"
     );
-    for form in [Form::Json, Form::Kdl] {
+    for form in [DocumentForm::Json, DocumentForm::Kdl] {
         let text = form.write(plan);
         assert_eq!(form.read(&text).as_ref(), Ok(plan), "{text}");
     }
@@ -194,9 +194,9 @@ pub fn plan(bytes: &[u8]) {
     if let Ok(division) = Division::decode(written) {
         assert_eq!(Division::decode(&division.to_json()), Ok(division));
     }
-    for form in [Form::Json, Form::Kdl] {
+    for form in [DocumentForm::Json, DocumentForm::Kdl] {
         if let Ok(plan) = form.read(written) {
-            for other in [Form::Json, Form::Kdl] {
+            for other in [DocumentForm::Json, DocumentForm::Kdl] {
                 let text = other.write(&plan);
                 assert_eq!(other.read(&text).as_ref(), Ok(&plan), "{text}");
             }

@@ -16,8 +16,8 @@ use vplan::check::evidence::{Captured, Evidence};
 use vplan::check::outcome::{Cause, Status};
 use vplan::plan::StepIndex;
 use vplan::plan::digest::seal;
-use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::authenticity::{AspectState, examine};
+use vplan::run::event::{Action, Event, Interrupt};
 use vplan::run::journal::{lines, replay};
 use vplan::run::merge::read;
 use vplan::run::report::{Circumstances, Report, report};
@@ -388,7 +388,7 @@ pub fn tamper(bytes: &[u8]) {
         for (one, other) in run.steps.iter().zip(&good.steps) {
             if one.id == other.id
                 && run.end != good.end
-                && run.end != vplan::run::journal::End::Interrupted
+                && run.end != vplan::run::journal::JournalEnd::Interrupted
             {
                 assert!(!holds(&report, &run), "another end, and nobody sees it");
             }

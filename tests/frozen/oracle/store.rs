@@ -5,7 +5,7 @@ use vplan::base::canon::Digest;
 use vplan::base::span::SourceId;
 use vplan::check::evidence::EarlierPass;
 use vplan::ledger::document::{decode as ledger_of, encode as ledger_text};
-use vplan::ledger::round::{SubjectRequest, Change, Round, RoundResult, record};
+use vplan::ledger::round::{Round, RoundChange, RoundResult, SubjectRequest, record};
 use vplan::ledger::{Contents, Exhausted, Ledger, Propagate, Status, Terms};
 use vplan::lock::{Lock, decode, encode, update};
 use vplan::reuse::entry::KeptPass;
@@ -149,9 +149,9 @@ fn ledger(choices: &mut Choices<'_>) -> Ledger {
         let round = Round {
             about: SubjectRequest::default(),
             changed: if files.is_multiple_of(2) {
-                Change::Auto
+                RoundChange::Auto
             } else {
-                Change::Files(u64::from(files % 3))
+                RoundChange::Files(u64::from(files % 3))
             },
             contents: Contents {
                 digest: Digest::hash(&[files]),

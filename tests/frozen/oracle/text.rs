@@ -10,7 +10,7 @@ use vplan::base::origin::{GitOrigin, GitRef};
 use vplan::base::path::RepoPath;
 use vplan::base::unit::{MAX_INTEGER, parse_duration, parse_size, show_duration, show_size};
 use vplan::base::word::{is_unsafe_to_show, quote_string, visible};
-use vplan::contract::import::source::{Named, Source};
+use vplan::contract::import::source::{ImportSource, ImportedName};
 use vplan::lang::command::parse_command;
 
 /// Any text as a command: reading is total, what is read round-trips, and what is accepted means
@@ -117,28 +117,28 @@ pub fn words(bytes: &[u8]) {
             "{text:?}"
         );
     }
-    let importer = Source::Local(RepoPath::from_exact(b"contracts/verify.vplan").unwrap());
-    match Source::parse(text, &importer) {
+    let importer = ImportSource::Local(RepoPath::from_exact(b"contracts/verify.vplan").unwrap());
+    match ImportSource::parse(text, &importer) {
         // A path that is read leads somewhere inside, from wherever it is read.
-        Ok(Named::Source(Source::Local(path))) => {
+        Ok(ImportedName::Source(ImportSource::Local(path))) => {
             assert!(
                 !path.is_root() && RepoPath::from_exact(path.as_bytes()).is_some(),
                 "{text:?}"
             )
         }
-        Ok(Named::Source(source)) => {
+        Ok(ImportedName::Source(source)) => {
             let written = source.to_string();
-            if let Source::Git(origin) = &source {
+            if let ImportSource::Git(origin) = &source {
                 assert_eq!(GitOrigin::parse(&written).as_ref(), Ok(origin), "{text:?}");
             }
-            let again = Source::parse(&written, &importer).ok();
-            assert_eq!(again, Some(Named::Source(source)), "{text:?}");
+            let again = ImportSource::parse(&written, &importer).ok();
+            assert_eq!(again, Some(ImportedName::Source(source)), "{text:?}");
         }
-        Ok(Named::Moving { at, path }) => {
+        Ok(ImportedName::Moving { at, path }) => {
             assert_eq!(GitRef::parse(&at.to_string()).as_ref(), Ok(&at), "{text:?}");
             let again = format!("{at}#{path}");
-            let again = Source::parse(&again, &importer).ok();
-            assert_eq!(again, Some(Named::Moving { at, path }), "{text:?}");
+            let again = ImportSource::parse(&again, &importer).ok();
+            assert_eq!(again, Some(ImportedName::Moving { at, path }), "{text:?}");
         }
         Err(fault) => assert!(
             !fault.message.contains('\n') && !fault.message.ends_with('.'),

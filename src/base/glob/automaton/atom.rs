@@ -15,7 +15,7 @@ pub struct Atom {
 
 /// Limits of the search.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AutomatonLimits {
     /// States of the product automaton.
     pub states: usize,
     /// Atoms.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub nodes: usize,
 }
 
-impl Default for Limits {
+impl Default for AutomatonLimits {
     fn default() -> Self {
         Self {
             states: 100_000,

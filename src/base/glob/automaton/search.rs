@@ -1,7 +1,7 @@
 //! Searches the reachable states of the product, each with its most readable path.
 
 use super::alphabet::{Family, Letter};
-use super::atom::{Atom, Limits, Set};
+use super::atom::{Atom, AutomatonLimits, Set};
 use super::machine::{GlobIndex, Machine, NodeIndex, Token};
 
 use crate::index::Dense;
@@ -51,7 +51,7 @@ pub(super) fn explore(
     machine: &Machine,
     sets: &[Set],
     globs: usize,
-    limits: &Limits,
+    limits: &AutomatonLimits,
 ) -> Option<Vec<Atom>> {
     let families = machine.alphabet();
     let mut settling = Settling::new(machine, sets, globs);

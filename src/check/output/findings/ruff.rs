@@ -5,8 +5,8 @@
 
 use super::table::{RUFF, TableFinding};
 use crate::output::kit::json::{JsonContent, JsonDocument};
-use crate::output::kit::number::counted;
 use crate::output::kit::location::{ending, place};
+use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after};
 use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;

@@ -6,20 +6,20 @@
 
 use super::table::RUSTC;
 use crate::output::kit::dedupe::Distinct;
-use crate::output::kit::number::counted;
 use crate::output::kit::location::ending;
+use crate::output::kit::number::counted;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after};
 use crate::results::{Finding, Level, Reading};
 
 /// Text of rustc, cargo and clippy.
-pub const FORMAT: Format = Format::compiler::<Diagnostics>(
+pub const FORMAT: Format = Format::compiler::<RustcDiagnostics>(
     "rustc",
     &[FormatName::Cargo, FormatName::Rustc, FormatName::Clippy],
 );
 
 /// The findings in the text of rustc and cargo; for readers of whatever cargo builds.
 #[derive(Default)]
-pub struct Diagnostics {
+pub struct RustcDiagnostics {
     reading: Reading,
     seen: Distinct,
     /// The header of each stream (output, errors) whose lines are coming.
@@ -65,7 +65,7 @@ const OF_CARGO: &[&str] = &[
     "cannot update the lock file ",
 ];
 
-impl Diagnostics {
+impl RustcDiagnostics {
     /// Takes a line of text.
     pub fn text(&mut self, stream: Stream, line: &str) {
         match line.as_bytes() {
@@ -258,7 +258,7 @@ impl Diagnostics {
     }
 }
 
-impl Reader for Diagnostics {
+impl Reader for RustcDiagnostics {
     fn line(&mut self, stream: Stream, line: &str) {
         self.text(stream, line);
     }

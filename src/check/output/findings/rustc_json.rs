@@ -4,7 +4,7 @@
 //! Cargo still writes its own messages as text to standard error, and with
 //! `json-render-diagnostics` those of rustc too, so text is read in addition.
 
-use crate::output::findings::rustc::Diagnostics;
+use crate::output::findings::rustc::RustcDiagnostics;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::results::{Finding, Level, Reading};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub const FORMAT: Format = Format::compiler::<Messages>(
 
 #[derive(Default)]
 struct Messages {
-    found: Diagnostics,
+    found: RustcDiagnostics,
     /// Whether there was a message.
     any: bool,
 }

@@ -4,7 +4,7 @@
 //! a time in brackets; what tests print is indented, or (`--no-capture`) not: a summary counts when
 //! it is about as many tests as were started.
 
-use crate::output::findings::rustc::Diagnostics;
+use crate::output::findings::rustc::RustcDiagnostics;
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format::run::<Nextest>(
 
 #[derive(Default)]
 struct Nextest {
-    built: Diagnostics,
+    built: RustcDiagnostics,
     /// The number of tests that were started; the run has begun.
     started: Option<u64>,
     summary: Option<Summary>,

@@ -4,7 +4,7 @@
 //! prints. A summary counts if its number of tests is that of the last open run, and only after the
 //! list of failures if that has begun.
 
-use crate::output::findings::rustc::{Diagnostics, is_status};
+use crate::output::findings::rustc::{RustcDiagnostics, is_status};
 use crate::output::kit::number::{count, counted};
 use crate::output::kit::panic::{Panic, calm};
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, after, starts};
@@ -30,7 +30,7 @@ const RUNS_OPEN: usize = 64;
 #[derive(Default)]
 struct CargoTest {
     /// The messages of the compiler, until tests run.
-    built: Diagnostics,
+    built: RustcDiagnostics,
     /// Whether tests run, by stream: from then on its lines are theirs.
     running: PerStream<bool>,
     /// The runs that are not settled; all but the last may be those that died, or those in which a

@@ -4,9 +4,9 @@
 //! test itself prints is on standard output or indented.
 
 use crate::output::kit::blocks::Blocks;
+use crate::output::kit::location;
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, PerStream, Reader, Stream, starts};
 use crate::results::{FailedTest, Reading, TestCounts};
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 
 use crate::Kind;
 use crate::output::kit::document::{self, DocumentKind, DocumentReader};
+use crate::output::kit::location;
 use crate::output::kit::message;
 use crate::output::kit::outcome::{OutcomeWord, of_word};
-use crate::output::kit::location;
 use crate::output::kit::xml;
 use crate::output::reader::{Format, FormatName};
 use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts};

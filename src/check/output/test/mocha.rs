@@ -3,9 +3,9 @@
 //! All of its reporters for people end with `  N passing (T)`, `  N pending`, `  N failing` on
 //! lines that follow each other, and numbered failures below.
 
+use crate::output::kit::location;
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
-use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream};
 use crate::results::{FailedTest, Reading, TestCounts};
 

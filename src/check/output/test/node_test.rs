@@ -1,9 +1,9 @@
 //! Reads the report for people of `node --test`, its reporter `spec`; its other reporters write TAP
 //! and JUnit.
 
+use crate::output::kit::location;
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, starts};
 use crate::results::{FailedTest, Reading, TestCounts};
 

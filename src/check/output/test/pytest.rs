@@ -3,8 +3,8 @@
 //! Written from the output of pytest 7 to 9. Tests may print what pytest prints, also whole
 //! sessions (tests of plugins do): sessions nest like brackets, and the last summary counts.
 
-use crate::output::kit::number::{self, count, counted};
 use crate::output::kit::location::place;
+use crate::output::kit::number::{self, count, counted};
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::results::{FAILED_KEPT, FailedTest, Reading, TEXT_KEPT, TestCounts, clipped};
 use vplan_base::word::has_word;

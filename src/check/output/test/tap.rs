@@ -5,9 +5,9 @@
 //! count only if a comment `# Subtest` or a plan shows that they are a subtest; lines in a YAML
 //! block never do.
 
+use crate::output::kit::location;
 use crate::output::kit::message::{self, Message};
 use crate::output::kit::number;
-use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::results::{FailedTest, Reading};
 use std::collections::BTreeSet;

@@ -4,9 +4,9 @@
 //! under ` FAIL  file > suite > name`.
 
 use crate::output::kit::blocks::{Blocks, first};
+use crate::output::kit::location;
 use crate::output::kit::message::Message;
 use crate::output::kit::number;
-use crate::output::kit::location;
 use crate::output::reader::{Format, FormatName, Reader, Stream, after, starts};
 use crate::results::{FAILED_KEPT, FailedTest, Reading, TestCounts};
 

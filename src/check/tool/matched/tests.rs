@@ -9,13 +9,13 @@ fn words(command: &str) -> Vec<String> {
 }
 
 /// A reading, as the examples of the table write it.
-fn format_reading(reading: &Reading) -> String {
+fn format_reading(reading: &CommandReading) -> String {
     match reading.class {
-        Class::Never(_) => return "never".to_owned(),
-        Class::Service(_) => return "service".to_owned(),
-        Class::Setup(_) => return "setup".to_owned(),
-        Class::Plumbing => return "plumbing".to_owned(),
-        Class::Tool | Class::Task | Class::Launcher => {}
+        ToolClass::Never(_) => return "never".to_owned(),
+        ToolClass::Service(_) => return "service".to_owned(),
+        ToolClass::Setup(_) => return "setup".to_owned(),
+        ToolClass::Plumbing => return "plumbing".to_owned(),
+        ToolClass::Tool | ToolClass::Task | ToolClass::Launcher => {}
     }
     let form = reading
         .form
@@ -28,9 +28,9 @@ fn format_reading(reading: &Reading) -> String {
 }
 
 /// All rows but launchers.
-fn rows() -> impl Iterator<Item = &'static Row> {
+fn rows() -> impl Iterator<Item = &'static ToolRow> {
     let all = table::rows().unwrap().into_iter();
-    all.filter(|row| row.class != Class::Launcher)
+    all.filter(|row| row.class != ToolClass::Launcher)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn every_row_has_an_example_and_runs_it() {
         for (command, want) in &row.examples {
             let words = words(command);
             let started = started(&words);
-            let got = if row.class == Class::Launcher {
+            let got = if row.class == ToolClass::Launcher {
                 started
                     .text
                     .clone()
@@ -61,7 +61,8 @@ fn every_row_has_an_example_and_runs_it() {
                         row.line
                     ));
                 }
-                read(&words).map_or_else(|| "unknown".to_owned(), |reading| format_reading(&reading))
+                read(&words)
+                    .map_or_else(|| "unknown".to_owned(), |reading| format_reading(&reading))
             };
             if got != *want {
                 wrong.push(format!(
@@ -75,7 +76,7 @@ fn every_row_has_an_example_and_runs_it() {
 }
 
 /// The commands that a row is called by, each alternative once.
-fn calls(row: &Row) -> Vec<Vec<String>> {
+fn calls(row: &ToolRow) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for call in row.calls.iter().filter(|call| call.program != "*") {
         let mut commands = vec![vec![call.program.replace('*', "1")]];
@@ -155,10 +156,10 @@ fn tools_behind_launchers() {
     let launchers: Vec<(&str, &str)> = table::rows()
         .unwrap()
         .into_iter()
-        .filter(|r| r.class == Class::Launcher && r.within.is_empty() && r.never.is_none())
+        .filter(|r| r.class == ToolClass::Launcher && r.within.is_empty() && r.never.is_none())
         .flat_map(|row| row.examples.iter().copied())
         .collect();
-    for row in rows().filter(|row| row.class == Class::Tool) {
+    for row in rows().filter(|row| row.class == ToolClass::Tool) {
         for (command, _) in &row.examples {
             let command = words(command);
             let bare = &command[started(&command).at()..];
@@ -209,7 +210,7 @@ fn every_format_is_known_and_some_tool_writes_it() {
 #[test]
 fn every_set_of_paths_is_known() {
     let languages = super::super::table::languages();
-    for row in rows().filter(|row| matches!(row.class, Class::Tool | Class::Task)) {
+    for row in rows().filter(|row| matches!(row.class, ToolClass::Tool | ToolClass::Task)) {
         let known = ["code", "all"].contains(&row.paths)
             || languages.iter().any(|language| language.name == row.paths);
         assert!(known, "line {}: `{}`", row.line, row.paths);
@@ -226,7 +227,7 @@ fn every_command_of_a_hook_or_action_is_read() {
         let piped = command.rsplit("xargs -0 ").next().unwrap_or_default();
         let known = matches!(
             read(&words(piped)).map(|reading| reading.class),
-            Some(Class::Tool | Class::Task | Class::Setup(_))
+            Some(ToolClass::Tool | ToolClass::Task | ToolClass::Setup(_))
         );
         // A command that is all input of the action is read where it is filled in.
         let is_open = piped.is_empty() || piped == "cargo";

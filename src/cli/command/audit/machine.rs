@@ -30,7 +30,7 @@ struct Tried {
 }
 
 /// Prints it. Ends with 5 if a level that is required is not reached.
-pub(super) fn run(required: Option<SandboxLevel>, format: Format, terminal: &Terminal) -> u8 {
+pub(super) fn run(required: Option<SandboxLevel>, format: OutputFormat, terminal: &Terminal) -> u8 {
     let asked = |level| Confinement {
         level,
         network: NetworkUse::On,

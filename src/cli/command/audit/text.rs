@@ -2,13 +2,13 @@
 
 use crate::command::answer::*;
 use crate::render::diff::unified;
-use vplan_engine::audit::{AuditedContract, Mended};
+use vplan_engine::audit::{AuditedContract, FixedContract};
 use vplan_plan::audit::{Finding, Severity};
 
 /// Prints all of it.
 pub(super) fn print(
     found: &AuditedContract,
-    mended: Option<&Mended>,
+    mended: Option<&FixedContract>,
     written: bool,
     terminal: &Terminal,
 ) {
@@ -60,7 +60,7 @@ fn lines(finding: &Finding) -> String {
 }
 
 /// Returns the change of the contract.
-pub(super) fn diff(mended: &Mended, color: bool) -> String {
+pub(super) fn diff(mended: &FixedContract, color: bool) -> String {
     unified(&mended.name, &mended.old, (&mended.new, "mended"), color)
 }
 

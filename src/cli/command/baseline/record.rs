@@ -6,7 +6,7 @@ use vplan_engine::baseline::{RecordRequest, RecordedBaseline};
 /// `vplan baseline record`
 #[derive(Debug, Args)]
 #[command(after_help = NAMES)]
-pub struct RecordArgs {
+pub struct BaselineRecordArgs {
     /// Only these checks; without any, all of the run.
     #[arg(value_name = "CHECK")]
     pub checks: Vec<String>,
@@ -54,8 +54,12 @@ struct LeftCheck {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn record(
+    global: &Global,
+    args: &BaselineRecordArgs,
+    terminal: &Terminal,
+) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     let (site, history) = open(global, &args.records)?;
     let run = args.run.as_deref().map(|name| pick(&history, name));
     let run = run.transpose()?;
@@ -69,7 +73,7 @@ pub fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> Result
     let is_named = |check: &str| args.checks.iter().any(|c| c == check);
     let mut checks = left.iter().map(|left| &left.check);
     let lacks = checks.any(|check| check.is_empty() || is_named(check));
-    if format == Format::Json {
+    if format == OutputFormat::Json {
         terminal.print_document(&document(&recorded));
     } else {
         for left in left {

@@ -5,8 +5,8 @@ use crate::history::unknown_check;
 use vplan_check::Kind;
 use vplan_plan::caveat::Caveat;
 use vplan_plan::{Note, Omitted, Reason, Refusal, Rewrite};
-use vplan_run::run_summary::{State, Summary, records};
 use vplan_run::record::StepRecord;
+use vplan_run::run_summary::{State, Summary, records};
 use vplan_store::history::{History, RecordedRun};
 
 #[derive(Serialize, JsonSchema)]

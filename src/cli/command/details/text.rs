@@ -7,7 +7,7 @@ use crate::render::style::{cut, mark, marked};
 use crate::render::{caveats, report};
 use vplan_check::results::{FailedTest, Finding};
 use vplan_plan::explain::{sentence, text::omission};
-use vplan_reuse::decide::Why;
+use vplan_reuse::decide::NoReuseReason;
 use vplan_run::record::StepRecord;
 
 pub(super) fn page(document: &DetailsDocument, one: bool, terminal: &Terminal) -> String {
@@ -54,7 +54,11 @@ const NAMED: usize = 20;
 
 fn detail(step: &Detail, color: bool) -> String {
     let record = &step.record;
-    let lines = [describe(step, color), format_findings(record), output(record, color)];
+    let lines = [
+        describe(step, color),
+        format_findings(record),
+        output(record, color),
+    ];
     let lines = lines.into_iter().flatten();
     let lines: String = lines.map(|line| format!("  {line}\n")).collect();
     head(step, color) + &lines
@@ -85,7 +89,7 @@ fn describe(step: &Detail, color: bool) -> Vec<String> {
     let detail = record.detail.as_ref();
     lines.extend(detail.map(|detail| visible(detail) + &reason));
     // Omit the reason that a step never passed before.
-    let is_news = |why: &&String| **why != Why::Unknown.to_string();
+    let is_news = |why: &&String| **why != NoReuseReason::Unknown.to_string();
     let why = record.not_reused.as_ref().filter(is_news);
     lines.extend(why.map(|why| format!("not reused: {}", visible(why))));
     lines.extend(record.sandbox.as_ref().map(report::confined));

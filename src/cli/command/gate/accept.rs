@@ -40,7 +40,7 @@ pub(crate) struct Accepted<'a> {
 /// # Errors
 /// An unknown subject (exit 2), a ledger that cannot be used (exit 5).
 pub fn accept(global: &Global, args: &AcceptArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     check_name(&args.subject)?;
     let contract = digest(&args.contract.to_string_lossy())
         .map_err(|e| Failure::usage("vplan::usage::digest", e))?;

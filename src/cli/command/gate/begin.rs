@@ -42,7 +42,7 @@ pub(in crate::command) struct Begun<'a> {
 /// No such revision, or a subject that has begun elsewhere (exit 2), a contract that is missing or
 /// invalid (exit 3), a ledger that cannot be used (exit 5).
 pub fn begin(global: &Global, args: &BeginArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     check_name(&args.subject)?;
     let site = global.engine().locate()?;
     let loaded = global.engine().load_contract(&site)?;

@@ -12,7 +12,7 @@ use vplan_run::report::Decision;
 
 /// `vplan gate show`
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub struct GateShowArgs {
     /// Only this one.
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
@@ -25,8 +25,8 @@ pub struct ShowArgs {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
-    let format = format(global, &[Format::Text, Format::Json])?;
+pub fn show(global: &Global, args: &GateShowArgs, terminal: &Terminal) -> Result<u8, Failure> {
+    let format = format(global, &[OutputFormat::Text, OutputFormat::Json])?;
     if let Some(subject) = &args.subject {
         check_name(subject)?;
     }

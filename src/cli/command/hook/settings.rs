@@ -24,7 +24,11 @@ pub(super) fn settings(timeout: u64, subagents: bool) -> Value {
 
 /// Whether settings have all hooks as they would be printed; `Ok(false)` when they have none of
 /// vplan. One for subagents that is not requested may be there.
-pub(super) fn has_all_hooks(found: &Value, timeout: u64, subagents: bool) -> Result<bool, Vec<String>> {
+pub(super) fn has_all_hooks(
+    found: &Value,
+    timeout: u64,
+    subagents: bool,
+) -> Result<bool, Vec<String>> {
     let of = |event: &str| -> Vec<Value> {
         let is_plain = |group: &&Value| match group.get("matcher") {
             None => true,

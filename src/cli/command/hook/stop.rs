@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 use vplan_base::unit::show_size;
 use vplan_base::word::{framed, text_if};
-use vplan_engine::agent::{Failed, RetryState, Stop, Stopped, Stopping};
+use vplan_engine::agent::{Failed, RetryState, StopAnswer, Stopped, Stopping};
 use vplan_git::object::Oid;
 use vplan_os::clock::Clock;
 use vplan_os::own_program;
@@ -30,7 +30,7 @@ pub(super) fn stop(
     clock: &Clock,
 ) -> Result<HookOutput, Failure> {
     let engine = global.engine();
-    let Some(mut stop) = Stop::open(&engine, who, unreachable)? else {
+    let Some(mut stop) = StopAnswer::open(&engine, who, unreachable)? else {
         return Ok(HookOutput::pass());
     };
     let limit = Duration::from_secs(install::limit(global, timeout));
@@ -118,7 +118,7 @@ fn next(base: Option<&Oid>) -> String {
 struct Account<'a> {
     /// The name of the subject.
     name: &'a str,
-    stop: &'a Stop<'a>,
+    stop: &'a StopAnswer<'a>,
 }
 
 impl Account<'_> {

@@ -5,7 +5,7 @@ use crate::command::answer::*;
 use vplan_base::path::RepoPath;
 use vplan_engine::infer::Proposed;
 use vplan_engine::trial::TrialEnd;
-use vplan_init::check::{Check, Folded, Uncovered};
+use vplan_init::check::{Folded, ProposedCheck, Uncovered};
 use vplan_init::found::{NotRead, Place};
 use vplan_init::text::{command_text, when};
 
@@ -98,7 +98,7 @@ pub(super) fn document<'a>(
     }
 }
 
-fn check<'a>(one: &'a Check, found: &'a Proposed) -> CheckDocument<'a> {
+fn check<'a>(one: &'a ProposedCheck, found: &'a Proposed) -> CheckDocument<'a> {
     let all = &found.proposal.checks;
     let needs = one.needs.iter().filter_map(|need| all.get(*need));
     CheckDocument {

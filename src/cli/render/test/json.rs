@@ -1,6 +1,6 @@
 //! Renders the results of a contract's tests as one JSON document.
 
-use super::Results;
+use super::TestResultRows;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ impl From<coverage::Count> for Count {
 }
 
 /// All that there is to tell.
-pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
+pub fn document<'a>(results: &'a TestResultRows<'_>) -> TestDocument<'a> {
     let differences = |v: &'a Verdict| {
         v.differences
             .iter()
@@ -149,7 +149,7 @@ pub fn document<'a>(results: &'a Results<'_>) -> TestDocument<'a> {
 }
 
 fn difference<'a>(
-    results: &Results<'_>,
+    results: &TestResultRows<'_>,
     difference: &'a expectation::Difference,
 ) -> Difference<'a> {
     let position = results.sources.position(difference.place);
@@ -163,7 +163,7 @@ fn difference<'a>(
     }
 }
 
-fn covered<'a>(results: &'a Results<'_>) -> Covered<'a> {
+fn covered<'a>(results: &'a TestResultRows<'_>) -> Covered<'a> {
     let kinds = results.coverage.kinds.iter();
     let kinds = kinds.map(|(kind, count)| (kind.plural(), Count::from(*count)));
     Covered {

@@ -1,7 +1,7 @@
 //! Renders the results of a contract's tests as JUnit XML.
 
-use super::{Results, describe, plan_of};
-use crate::render::junit::{Case, End, JunitDocument, JunitFailure, Suite, write};
+use super::{TestResultRows, describe, plan_of};
+use crate::render::junit::{JunitCase, JunitDocument, JunitEnd, JunitFailure, Suite, write};
 use vplan_base::source::Source;
 use vplan_base::span::SourceId;
 use vplan_contract::expect::Expect;
@@ -9,7 +9,7 @@ use vplan_plan::expectation::{Difference, Verdict};
 
 /// One `testsuite` for each file, one `testcase` for each test. Nothing depends on the clock, so
 /// there is no time in it.
-pub fn document(results: &Results<'_>) -> String {
+pub fn document(results: &TestResultRows<'_>) -> String {
     let mut files: Vec<SourceId> = results.expects.iter().map(|e| e.place.source).collect();
     files.dedup();
     let suite = |file: SourceId| {
@@ -30,11 +30,11 @@ pub fn document(results: &Results<'_>) -> String {
     })
 }
 
-fn case(results: &Results<'_>, expect: &Expect, verdict: Option<&Verdict>) -> Case {
+fn case(results: &TestResultRows<'_>, expect: &Expect, verdict: Option<&Verdict>) -> JunitCase {
     let file = results.file(expect).to_owned();
     let end = match verdict {
-        None => End::Skipped(None),
-        Some(verdict) if verdict.passed() => End::Passed,
+        None => JunitEnd::Skipped(None),
+        Some(verdict) if verdict.passed() => JunitEnd::Passed,
         Some(verdict) => {
             let line = |d: &Difference| {
                 let (assertion, what) = (d.assertion.name(), describe(d));
@@ -47,19 +47,19 @@ fn case(results: &Results<'_>, expect: &Expect, verdict: Option<&Verdict>) -> Ca
                 .map(line)
                 .chain(refused)
                 .collect();
-            End::Failed(JunitFailure {
+            JunitEnd::Failed(JunitFailure {
                 body: format!("{}\n{}", lines.join("\n"), plan_of(verdict)),
                 kind: "expect".to_owned(),
                 message: lines.first().cloned().unwrap_or_default(),
             })
         }
     };
-    Case {
+    JunitCase {
         class: file.clone(),
         end,
         file: Some(file),
         line: u64::try_from(expect.line).ok(),
         name: expect.title.clone(),
-        ..Case::default()
+        ..JunitCase::default()
     }
 }

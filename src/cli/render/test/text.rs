@@ -1,13 +1,13 @@
 //! Renders the results of a contract's tests for people: a line a test, and for a failure the
 //! expected next to the actual.
 
-use super::{Results, describe, plan_of};
+use super::{TestResultRows, describe, plan_of};
 use crate::render::diagnostic::diagnostics;
 use crate::render::style::{Tone, count, cut, paint, widest};
 use vplan_base::diagnostic::{Code, Diagnostic};
 use vplan_base::span::Place;
 use vplan_base::word::{text_if, visible};
-use vplan_contract::expect::{Assertion, AssertionKind, Expect};
+use vplan_contract::expect::{AssertionKind, Expect, ExpectAssertion};
 use vplan_plan::expectation::alignment::align;
 use vplan_plan::expectation::coverage::{Count, ItemKind};
 use vplan_plan::expectation::{Difference, DifferenceKind, Verdict};
@@ -20,7 +20,7 @@ const WIDEST: usize = 32;
 const UNCOVERED: usize = 50;
 
 /// The whole page. `quiet`: failures only.
-pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> String {
+pub fn page(results: &TestResultRows<'_>, quiet: bool, color: bool, width: usize) -> String {
     let mut out = String::new();
     let title = |e: &Expect| {
         let (title, file) = (visible(&e.title), visible(results.file(e)));
@@ -64,7 +64,7 @@ pub fn page(results: &Results<'_>, quiet: bool, color: bool, width: usize) -> St
     out
 }
 
-fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
+fn coverage(results: &TestResultRows<'_>, color: bool, out: &mut String) {
     let part = |kind: &ItemKind| {
         let count = results
             .coverage
@@ -98,7 +98,7 @@ fn coverage(results: &Results<'_>, color: bool, out: &mut String) {
 
 /// The failure of one test.
 fn failure(
-    results: &Results<'_>,
+    results: &TestResultRows<'_>,
     expect: &Expect,
     verdict: &Verdict,
     color: bool,
@@ -135,7 +135,11 @@ fn failure(
 
 /// A message with its places: the assertion as a whole gets one label, for the first check that it
 /// does not name.
-fn labelled(mut diagnostic: Diagnostic, assertion: &Assertion, of: &[&Difference]) -> Diagnostic {
+fn labelled(
+    mut diagnostic: Diagnostic,
+    assertion: &ExpectAssertion,
+    of: &[&Difference],
+) -> Diagnostic {
     let mut places: Vec<Place> = Vec::new();
     for difference in of {
         if places.contains(&difference.place) {
@@ -151,7 +155,7 @@ fn labelled(mut diagnostic: Diagnostic, assertion: &Assertion, of: &[&Difference
     diagnostic
 }
 
-fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
+fn sum(assertion: &ExpectAssertion, differences: &[&Difference]) -> &'static str {
     let unknown = differences
         .iter()
         .all(|d| d.kind == DifferenceKind::Unknown);
@@ -165,7 +169,7 @@ fn sum(assertion: &Assertion, differences: &[&Difference]) -> &'static str {
 
 /// Expected and actual plan in two columns, with the reason for each difference.
 fn table(
-    assertion: &Assertion,
+    assertion: &ExpectAssertion,
     differences: &[&Difference],
     verdict: &Verdict,
     color: bool,

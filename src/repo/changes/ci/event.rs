@@ -8,7 +8,7 @@ pub const MAX: u64 = 32 << 20;
 /// The parts of an event that vplan reads; everything else in it is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Event {
+pub struct CiEvent {
     /// Of a push: the branch's commit before it.
     pub before: Option<String>,
     /// Of a push: whether that commit is no longer an ancestor of the branch.
@@ -33,15 +33,15 @@ pub struct MergeGroup {
 #[serde(default)]
 pub struct PullRequest {
     /// The target branch.
-    pub base: Option<End>,
+    pub base: Option<PushEnd>,
     /// The source branch.
-    pub head: Option<End>,
+    pub head: Option<PushEnd>,
 }
 
 /// One end of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct End {
+pub struct PushEnd {
     #[serde(rename = "ref")]
     pub branch: Option<String>,
     pub sha: Option<String>,
@@ -58,7 +58,7 @@ pub struct Repository {
 ///
 /// # Errors
 /// It is no JSON, or a part that vplan reads has another form.
-pub fn read(bytes: &[u8]) -> serde_json::Result<Event> {
+pub fn read(bytes: &[u8]) -> serde_json::Result<CiEvent> {
     let bytes = bytes
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(bytes)
@@ -75,15 +75,15 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_none() {
-        assert_eq!(read(b"{}").unwrap(), Event::default());
+        assert_eq!(read(b"{}").unwrap(), CiEvent::default());
         assert_eq!(
             read(b"\xef\xbb\xbf{\"before\": null, \"more\": {\"before\": 1}}").unwrap(),
-            Event::default()
+            CiEvent::default()
         );
         let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
         // An ignored part is skipped without recursion.
         let nested = [b"{\"x\": ".to_vec(), deep.clone(), b"}".to_vec()].concat();
-        assert_eq!(read(&nested).unwrap(), Event::default());
+        assert_eq!(read(&nested).unwrap(), CiEvent::default());
         for bytes in [
             &b""[..],
             b"null",

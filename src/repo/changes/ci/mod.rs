@@ -5,19 +5,19 @@ pub mod event;
 pub mod system;
 
 use super::base::{
-    self, Base, BaseOrigin, DefaultBase, Lacking, Statement, Unknown, Unrelated, Whence,
+    self, Base, BaseOrigin, BaseStatement, DefaultBase, Lacking, UnknownBase, Unrelated, Whence,
     merge_base_with,
 };
 use super::base_caveats;
 use super::commit_cache::CommitCache;
 use super::error::ChangeError;
-use event::Event;
+use event::CiEvent;
 use std::path::Path;
-use system::{Job, Main, Merge, Named, Push, Request};
+use system::{CiJob, CiMerge, CiMergeRequest, CiSystem, Main, Push};
 use vplan_base::word::visible;
 use vplan_git::error::GitError;
 use vplan_git::object::Oid;
-use vplan_git::refs::{Refs, Remote};
+use vplan_git::refs::{GitRemote, Refs};
 use vplan_git::{Git, Lookup};
 use vplan_os::files;
 use vplan_plan::caveat::{Caveat, Code, Effect};
@@ -44,7 +44,7 @@ pub enum Compared {
 pub fn compared(
     git: &Git,
     lookup: Lookup<'_>,
-    statement: Option<Statement<'_>>,
+    statement: Option<BaseStatement<'_>>,
 ) -> Result<Compared, ChangeError> {
     let text = |name: &str| {
         (!name.is_empty())
@@ -72,16 +72,16 @@ pub fn compared(
         statement,
     };
     match job {
-        Job::Request(request) => here.request(&request).map(Compared::With),
-        Job::Push(push) => here.push(&push),
-        Job::Whole(why) => Ok(whole(why)),
+        CiJob::Request(request) => here.request(&request).map(Compared::With),
+        CiJob::Push(push) => here.push(&push),
+        CiJob::Whole(why) => Ok(whole(why)),
     }
 }
 
 /// Reads the event file. A missing one is an empty event; one that cannot be read is an error.
-fn event_of(path: Option<&str>) -> Result<Event, ChangeError> {
+fn event_of(path: Option<&str>) -> Result<CiEvent, ChangeError> {
     let Some(path) = path else {
-        return Ok(Event::default());
+        return Ok(CiEvent::default());
     };
     let unreadable = |message: String| ChangeError::CiEvent {
         path: path.to_owned(),
@@ -89,7 +89,7 @@ fn event_of(path: Option<&str>) -> Result<Event, ChangeError> {
     };
     match files::read_plain(Path::new(path), event::MAX) {
         Ok(bytes) => event::read(&bytes).map_err(|e| unreadable(e.to_string())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Event::default()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(CiEvent::default()),
         Err(e) => Err(unreadable(e.to_string())),
     }
 }
@@ -108,13 +108,13 @@ struct Checkout<'a> {
     head: Oid,
     refs: Refs<'a>,
     /// `origin`, or the only one.
-    remote: Option<Remote>,
-    statement: Option<Statement<'a>>,
+    remote: Option<GitRemote>,
+    statement: Option<BaseStatement<'a>>,
 }
 
 impl Checkout<'_> {
     /// Finds the base of a request.
-    fn request(&self, request: &Request) -> Result<Base, ChangeError> {
+    fn request(&self, request: &CiMergeRequest) -> Result<Base, ChangeError> {
         if let Some(merge) = &request.merge
             && let Some(base) = self.merged(merge, request)?
         {
@@ -153,7 +153,11 @@ impl Checkout<'_> {
 
     /// Returns the branch that the forge merged the change into, if that merge commit is checked
     /// out: its first parent.
-    fn merged(&self, merge: &Merge, request: &Request) -> Result<Option<Base>, ChangeError> {
+    fn merged(
+        &self,
+        merge: &CiMerge,
+        request: &CiMergeRequest,
+    ) -> Result<Option<Base>, ChangeError> {
         if Oid::parse(merge.commit.as_bytes()) != Some(self.head) {
             return Ok(None);
         }
@@ -200,7 +204,7 @@ impl Checkout<'_> {
         })
     }
 
-    fn pushed(&self, push: &Push, default: &Named) -> Result<Compared, ChangeError> {
+    fn pushed(&self, push: &Push, default: &CiSystem) -> Result<Compared, ChangeError> {
         if push.branch.value == default.value {
             return self.before(push);
         }
@@ -214,7 +218,7 @@ impl Checkout<'_> {
 
     /// Returns the default branch if the system does not name it: from the contract's line `base`,
     /// as far as that counts, or from the references here.
-    fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<Named, ChangeError> {
+    fn guess(&self, push: &Push, caveats: &mut Vec<Caveat>) -> Result<CiSystem, ChangeError> {
         let found = base::default_base(self.git, self.statement, &CommitCache::nowhere())?;
         let DefaultBase {
             reference,
@@ -238,17 +242,17 @@ impl Checkout<'_> {
                     .map(|(_, name)| name),
             });
         match (name, how) {
-            (Some(name), _) => Ok(Named {
+            (Some(name), _) => Ok(CiSystem {
                 variable,
                 value: name.to_owned(),
             }),
-            (None, BaseOrigin::Unknown(Unknown::Lacking(lacking))) => match &lacking.branch {
+            (None, BaseOrigin::Unknown(UnknownBase::Lacking(lacking))) => match &lacking.branch {
                 Some(branch) if *branch == push.branch.value => Ok(push.branch.clone()),
                 _ => Err(ChangeError::CiDefault {
                     fetch: lacking.commands(),
                 }),
             },
-            (None, BaseOrigin::Unknown(Unknown::CheckedOut(branch)))
+            (None, BaseOrigin::Unknown(UnknownBase::CheckedOut(branch)))
                 if branch == push.branch.value =>
             {
                 Ok(push.branch.clone())
@@ -301,7 +305,7 @@ impl Checkout<'_> {
 
     /// Returns the merge base with a named commit; the empty tree without a common ancestor.
     /// `branch`: the branch to fetch if the history is cut off before it.
-    fn since(&self, commit: &Oid, named: &Named, branch: &str) -> Result<Oid, ChangeError> {
+    fn since(&self, commit: &Oid, named: &CiSystem, branch: &str) -> Result<Oid, ChangeError> {
         let found = base::common(self.git, commit, &self.head, &CommitCache::nowhere())?;
         found.ok_or_else(|| lacks(named, self.lacking(branch, true).commands()))
     }
@@ -334,7 +338,7 @@ impl Checkout<'_> {
         }
     }
 
-    fn missing(&self, named: &Named, branch: Option<&str>) -> ChangeError {
+    fn missing(&self, named: &CiSystem, branch: Option<&str>) -> ChangeError {
         let fetch = branch.and_then(|branch| self.lacking(branch, false).commands());
         lacks(named, fetch)
     }
@@ -351,7 +355,7 @@ impl Checkout<'_> {
     }
 }
 
-fn lacks(named: &Named, fetch: Option<String>) -> ChangeError {
+fn lacks(named: &CiSystem, fetch: Option<String>) -> ChangeError {
     ChangeError::CiBaseMissing {
         variable: named.variable,
         value: named.value.clone(),
@@ -377,7 +381,7 @@ fn merge_base(commit: &Oid, name: &str) -> String {
 }
 
 /// Makes the base of a change from the branch or commit that has this tip.
-fn since_branch(commit: Oid, name: &str, tip: Oid, named: &Named) -> Base {
+fn since_branch(commit: Oid, name: &str, tip: Oid, named: &CiSystem) -> Base {
     Base {
         unrelated: Unrelated::from_merge_base(name, tip, &commit),
         tip: Some(tip),
@@ -385,7 +389,7 @@ fn since_branch(commit: Oid, name: &str, tip: Oid, named: &Named) -> Base {
     }
 }
 
-fn base_of(commit: Oid, what: String, named: &Named) -> Base {
+fn base_of(commit: Oid, what: String, named: &CiSystem) -> Base {
     let (value, variable) = (visible(&named.value), named.variable);
     let note = format!("the base is `{value}`, from `{variable}`");
     Base {

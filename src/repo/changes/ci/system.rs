@@ -1,6 +1,6 @@
 //! Reads the variables and the event of a CI job; `systems.table` describes each system.
 
-use super::event::Event;
+use super::event::CiEvent;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use vplan_base::table;
@@ -10,14 +10,14 @@ pub type Text<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A value, and the variable that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct CiSystem {
     /// The variable, or that of the event file.
     pub variable: &'static str,
     /// The value; a branch without `refs/heads/`.
     pub value: String,
 }
 
-impl Named {
+impl CiSystem {
     fn new(variable: &'static str, value: &str) -> Self {
         let value = value.trim();
         let branch = value.strip_prefix("refs/heads/").unwrap_or(value);
@@ -30,9 +30,9 @@ impl Named {
 
 /// The kind of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Job {
+pub enum CiJob {
     /// A change with a target branch: a pull request, a merge request, a place in a merge queue.
-    Request(Request),
+    Request(CiMergeRequest),
     /// A push to a branch.
     Push(Push),
     /// Neither: everything counts as changed.
@@ -41,17 +41,17 @@ pub enum Job {
 
 /// A change with a target branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    pub target: Option<Named>,
+pub struct CiMergeRequest {
+    pub target: Option<CiSystem>,
     /// Commits of that branch, the best first.
-    pub ids: Vec<Named>,
+    pub ids: Vec<CiSystem>,
     /// The merge commit of the branch and the change that the forge made.
-    pub merge: Option<Merge>,
+    pub merge: Option<CiMerge>,
 }
 
 /// A commit that a forge makes: the branch, with the change merged into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merge {
+pub struct CiMerge {
     pub commit: String,
     /// Its reference, if it has one.
     pub reference: Option<String>,
@@ -63,11 +63,11 @@ pub struct Merge {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
-    pub branch: Named,
+    pub branch: CiSystem,
     /// The default branch.
     pub default: Main,
     /// The branch's commit before the push.
-    pub before: Option<Named>,
+    pub before: Option<CiSystem>,
     /// Whether that commit is no longer an ancestor of the branch.
     pub forced: bool,
 }
@@ -76,7 +76,7 @@ pub struct Push {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Main {
     /// This one.
-    Named(Named),
+    Named(CiSystem),
     /// The one that was pushed.
     ThisOne,
     /// The system does not name it.
@@ -113,7 +113,7 @@ const GITHUB: &[&str] = &[
 pub(crate) const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
 /// Returns the kind of the job; `None` if the system is unknown.
-pub fn detect(text: Text<'_>, event: &Event) -> Option<Job> {
+pub fn detect(text: Text<'_>, event: &CiEvent) -> Option<CiJob> {
     if GITHUB.iter().any(|sign| text(sign).is_some()) {
         return Some(github(text, event));
     }
@@ -136,8 +136,8 @@ impl System {
         self.all(kind).first().copied().unwrap_or_default()
     }
 
-    fn job(&self, text: Text<'_>) -> Job {
-        let named = |variable: &'static str| Some(Named::new(variable, &text(variable)?));
+    fn job(&self, text: Text<'_>) -> CiJob {
+        let named = |variable: &'static str| Some(CiSystem::new(variable, &text(variable)?));
         let is_request = match (self.all("with"), self.all("unless")) {
             ([variable], _) => text(variable).is_some_and(|v| !v.eq_ignore_ascii_case("false")),
             (_, [variable, value]) => text(variable).is_none_or(|v| v != *value),
@@ -145,9 +145,9 @@ impl System {
         };
         let target = self.all("targets").iter().find_map(|v| named(v));
         let ids = self.all("ids").iter().filter_map(|v| named(v));
-        let ids: Vec<Named> = ids.filter(|id| !is_zeros(&id.value)).collect();
+        let ids: Vec<CiSystem> = ids.filter(|id| !is_zeros(&id.value)).collect();
         if is_request && (target.is_some() || !ids.is_empty()) {
-            return Job::Request(Request {
+            return CiJob::Request(CiMergeRequest {
                 target,
                 ids,
                 merge: match self.one("merge") {
@@ -161,34 +161,34 @@ impl System {
             && let Some(what) = text(variable)
             && !pushes.contains(&what.as_str())
         {
-            return Job::Whole(format!("`{variable}` is `{what}`"));
+            return CiJob::Whole(format!("`{variable}` is `{what}`"));
         }
         let is_true = |v: &&&str| text(v).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         if let Some(variable) = self.all("no-push").iter().find(is_true) {
-            return Job::Whole(format!("`{variable}` is `true`"));
+            return CiJob::Whole(format!("`{variable}` is `true`"));
         }
-        if let Some(Named { variable, value }) = named(self.one("tag")) {
-            return Job::Whole(format!("the tag `{value}` was pushed (`{variable}`)"));
+        if let Some(CiSystem { variable, value }) = named(self.one("tag")) {
+            return CiJob::Whole(format!("the tag `{value}` was pushed (`{variable}`)"));
         }
         let branch = named(self.one("branch"));
         let branch = match branch {
             Some(branch) if !branch.value.starts_with("refs/") => branch,
-            Some(Named { variable, value }) => {
-                return Job::Whole(format!("`{variable}` is `{value}`"));
+            Some(CiSystem { variable, value }) => {
+                return CiJob::Whole(format!("`{variable}` is `{value}`"));
             }
             None => {
                 let first = self.one("signs");
                 let why = format!("`{first}` is set, and nothing says what was pushed");
-                return Job::Whole(why);
+                return CiJob::Whole(why);
             }
         };
         let primary = branch.variable == "BRANCH_NAME"
             && text("BRANCH_IS_PRIMARY").is_some_and(|v| v == "true");
         let default = named(self.one("default")).map_or(Main::Unknown, Main::Named);
-        Job::Push(Push {
+        CiJob::Push(Push {
             branch,
             default: if primary { Main::ThisOne } else { default },
-            before: named(self.one("before")).map(|b| Named {
+            before: named(self.one("before")).map(|b| CiSystem {
                 value: range_begin(&b.value),
                 ..b
             }),
@@ -197,12 +197,12 @@ impl System {
     }
 }
 
-fn github(text: Text<'_>, event: &Event) -> Job {
+fn github(text: Text<'_>, event: &CiEvent) -> CiJob {
     let of_event = |value: &Option<String>| {
         let value = value.as_ref().filter(|v| !v.trim().is_empty())?;
-        Some(Named::new(EVENT_FILE, value))
+        Some(CiSystem::new(EVENT_FILE, value))
     };
-    let named = |variable: &'static str| Some(Named::new(variable, &text(variable)?));
+    let named = |variable: &'static str| Some(CiSystem::new(variable, &text(variable)?));
     let request = event.pull_request.as_ref();
     let base = request.and_then(|r| r.base.as_ref());
     let target = named("GITHUB_BASE_REF")
@@ -211,7 +211,7 @@ fn github(text: Text<'_>, event: &Event) -> Job {
     if let Some(target) = target {
         let head = request.and_then(|r| r.head.as_ref()?.sha.clone());
         let id = base.and_then(|b| of_event(&b.sha));
-        return Job::Request(Request {
+        return CiJob::Request(CiMergeRequest {
             target: Some(target),
             ids: id.filter(|id| !is_zeros(&id.value)).into_iter().collect(),
             merge: pull_merge(text, "GITHUB_REF", "GITHUB_SHA", head),
@@ -221,17 +221,17 @@ fn github(text: Text<'_>, event: &Event) -> Job {
     let group = event.merge_group.as_ref();
     let target = group.and_then(|group| of_event(&group.base_ref));
     if what.as_deref() == Some("merge_group") && target.is_some() {
-        return Job::Request(Request {
+        return CiJob::Request(CiMergeRequest {
             target,
-            ..Request::default()
+            ..CiMergeRequest::default()
         });
     }
     let repository = event.repository.as_ref();
     let default = repository.and_then(|r| of_event(&r.default_branch));
     let reference = text("GITHUB_REF").unwrap_or_default();
     match (what.as_deref(), reference.strip_prefix("refs/heads/")) {
-        (Some("push"), Some(branch)) => Job::Push(Push {
-            branch: Named {
+        (Some("push"), Some(branch)) => CiJob::Push(Push {
+            branch: CiSystem {
                 variable: "GITHUB_REF",
                 value: branch.to_owned(),
             },
@@ -239,10 +239,10 @@ fn github(text: Text<'_>, event: &Event) -> Job {
             before: of_event(&event.before),
             forced: event.forced == Some(true),
         }),
-        (Some("push"), None) => Job::Whole(format!("`GITHUB_REF` is `{reference}`")),
+        (Some("push"), None) => CiJob::Whole(format!("`GITHUB_REF` is `{reference}`")),
         (what, _) => {
             let what = what.unwrap_or_default();
-            Job::Whole(format!("`GITHUB_EVENT_NAME` is `{what}`"))
+            CiJob::Whole(format!("`GITHUB_EVENT_NAME` is `{what}`"))
         }
     }
 }
@@ -253,10 +253,10 @@ fn pull_merge(
     reference: &str,
     commit: &str,
     second: Option<String>,
-) -> Option<Merge> {
+) -> Option<CiMerge> {
     let is_merge = |r: &String| r.starts_with("refs/pull/") && r.ends_with("/merge");
     let reference = text(reference).filter(is_merge)?;
-    Some(Merge {
+    Some(CiMerge {
         commit: text(commit)?,
         reference: Some(reference),
         first: None,
@@ -264,7 +264,7 @@ fn pull_merge(
     })
 }
 
-fn azure_merge(text: Text<'_>) -> Option<Merge> {
+fn azure_merge(text: Text<'_>) -> Option<CiMerge> {
     pull_merge(
         text,
         "BUILD_SOURCEBRANCH",
@@ -275,9 +275,9 @@ fn azure_merge(text: Text<'_>) -> Option<Merge> {
 
 /// Returns the merge commit of a pipeline for the merged result. In a merge train the first parent
 /// is the train before, which is not part of the branch yet.
-fn merged_result(text: Text<'_>) -> Option<Merge> {
+fn merged_result(text: Text<'_>) -> Option<CiMerge> {
     text("CI_MERGE_REQUEST_EVENT_TYPE").filter(|kind| kind == "merged_result")?;
-    Some(Merge {
+    Some(CiMerge {
         commit: text("CI_COMMIT_SHA")?,
         reference: None,
         first: Some(text("CI_MERGE_REQUEST_TARGET_BRANCH_SHA").filter(|id| !is_zeros(id))?),

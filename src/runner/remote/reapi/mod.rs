@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tonic::Status;
 use vplan_away::answer::LeftFile;
 use vplan_away::blame::{Next, after, code};
-use vplan_away::order::{MOST, MOST_BYTES, Order, SentOrder};
+use vplan_away::order::{MOST, MOST_BYTES, SentOrder, WorkOrder};
 use vplan_base::path::RepoPath;
 use vplan_base::unit::show_duration;
 use vplan_base::word::{Word, visible};
@@ -28,8 +28,8 @@ use vplan_os::process::stop::{StopLevel, StopRequest};
 use vplan_os::scratch;
 use vplan_plan::Step;
 use vplan_store::grpc::messages::{
-    Action, Any, Command, Digest, Duration as Length, ExecuteOperationMetadata, ExecuteRequest,
-    ExecuteResponse, Name, Operation, Pair, Platform, ServerCapabilities,
+    Any, Duration as Length, ExecuteOperationMetadata, ExecuteRequest, ExecuteResponse, Operation,
+    Pair, Platform, ReapiAction, ReapiCommand, ReapiDigest, ReapiName, ServerCapabilities,
 };
 use vplan_store::grpc::{Connection, RemoteAddress, digest_of};
 
@@ -88,7 +88,7 @@ pub struct ReapiTransport {
 
 /// The reason why a server cannot be used. For people.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableServer {
     /// It does not answer.
     #[error("it does not answer: {0}")]
     Unreachable(String),
@@ -109,7 +109,7 @@ enum Content<'c> {
 
 /// All that a try needs there.
 struct Input<'c> {
-    action: Digest,
+    action: ReapiDigest,
     contents: BTreeMap<ContentName, Content<'c>>,
 }
 
@@ -137,7 +137,7 @@ impl ReapiTransport {
     }
 
     /// Stops sending, because the server does not answer.
-    pub fn given_up(self, why: &Unusable) -> Self {
+    pub fn given_up(self, why: &UnusableServer) -> Self {
         let down = Some(why.to_string());
         Self { down, ..self }
     }
@@ -151,9 +151,9 @@ impl ReapiTransport {
     ///
     /// # Errors
     /// It cannot, or does not answer in time.
-    pub fn check(&self) -> Result<(), Unusable> {
+    pub fn check(&self) -> Result<(), UnusableServer> {
         let name = self.connection.instance.clone();
-        let request = Name { name };
+        let request = ReapiName { name };
         let asked = self.connection.ask(CAPABILITIES, request);
         let asked = async { tokio::time::timeout(CONNECT, asked).await };
         let can: ServerCapabilities = match self.connection.block_on(asked) {
@@ -161,15 +161,15 @@ impl ReapiTransport {
             Ok(Err(status)) => {
                 return Err(match i32::from(status.code()) {
                     code::UNAUTHENTICATED | code::PERMISSION_DENIED => {
-                        Unusable::Refused(message(&status))
+                        UnusableServer::Refused(message(&status))
                     }
-                    code::UNIMPLEMENTED => Unusable::Capabilities(message(&status)),
-                    _ => Unusable::Unreachable(message(&status)),
+                    code::UNIMPLEMENTED => UnusableServer::Capabilities(message(&status)),
+                    _ => UnusableServer::Unreachable(message(&status)),
                 });
             }
-            Err(_) => return Err(Unusable::Unreachable("its time was up".to_owned())),
+            Err(_) => return Err(UnusableServer::Unreachable("its time was up".to_owned())),
         };
-        let cannot = |what: &str| Err(Unusable::Capabilities(what.to_owned()));
+        let cannot = |what: &str| Err(UnusableServer::Capabilities(what.to_owned()));
         let (low, high) = (can.low_api_version, can.high_api_version);
         let major = |version: Option<vplan_store::grpc::messages::SemVer>| {
             version.map_or(2, |version| version.major)
@@ -224,9 +224,9 @@ impl ReapiTransport {
         let platform = self.platform(&order.step);
         let command = command(platform.clone()).encode_to_vec();
         let limit = Duration::from_millis(order.limit_ms) + OVERTIME;
-        let action = Action {
+        let action = ReapiAction {
             command_digest: Some(digest_of(&command)),
-            input_root_digest: Some(Digest::from(&tree.root)),
+            input_root_digest: Some(ReapiDigest::from(&tree.root)),
             timeout: Some(Length {
                 seconds: i64::try_from(limit.as_secs() + 1).unwrap_or(i64::MAX),
                 nanos: 0,
@@ -359,7 +359,7 @@ impl ReapiTransport {
             let all = input.contents.keys();
             all.filter(|content| !is_known(content)).cloned().collect()
         };
-        let digests: Vec<Digest> = unknown.iter().map(Digest::from).collect();
+        let digests: Vec<ReapiDigest> = unknown.iter().map(ReapiDigest::from).collect();
         let uploaded = async {
             let missing = self.connection.missing(&digests).await?;
             let all = unknown.iter().zip(&digests);
@@ -422,7 +422,7 @@ impl ReapiTransport {
     fn watch(
         &self,
         operation: &mut Option<String>,
-        action: &Digest,
+        action: &ReapiDigest,
         stop: &StopRequest,
         began: &dyn Fn(),
     ) -> Result<ExecutionEnd, Lost> {
@@ -434,7 +434,7 @@ impl ReapiTransport {
             let (mut has_begun, mut is_silent) = (false, false);
             let opened = async {
                 match operation.clone() {
-                    Some(name) => self.connection.listen(WAIT, Name { name }).await,
+                    Some(name) => self.connection.listen(WAIT, ReapiName { name }).await,
                     None => {
                         let request = ExecuteRequest {
                             instance_name: self.connection.instance.clone(),
@@ -516,7 +516,7 @@ impl ReapiTransport {
         let Some(name) = operation.map(str::to_owned) else {
             return;
         };
-        let cancelled = (self.connection).ask::<_, Name>(CANCEL_OPERATION, Name { name });
+        let cancelled = (self.connection).ask::<_, ReapiName>(CANCEL_OPERATION, ReapiName { name });
         // An action that is not cancelled ends by its time limit.
         let _ = tokio::time::timeout(CANCEL, cancelled).await;
     }
@@ -525,7 +525,7 @@ impl ReapiTransport {
     fn came(
         &self,
         response: ExecuteResponse,
-        order: &Order,
+        order: &WorkOrder,
         stop: &StopRequest,
     ) -> Result<Back<'_>, Lost> {
         let result = response.result.unwrap_or_default();
@@ -570,9 +570,9 @@ impl ReapiTransport {
     /// Fetches contents.
     fn take(
         &self,
-        digests: BTreeSet<Digest>,
+        digests: BTreeSet<ReapiDigest>,
         stop: &StopRequest,
-        mut take: impl FnMut(Digest, Vec<u8>) -> io::Result<()>,
+        mut take: impl FnMut(ReapiDigest, Vec<u8>) -> io::Result<()>,
     ) -> Result<(), Lost> {
         let take = |digest, bytes| {
             take(digest, bytes).map_err(|error| Status::internal(error.to_string()))
@@ -608,10 +608,12 @@ impl ReapiTransport {
     fn binary(&self) -> Result<ContentName, Lost> {
         let binary = self.binary.get_or_init(|| {
             let bytes = read_plain(&self.settings.binary, MOST_BYTES);
-            bytes.map(|bytes| ContentName::hash(&bytes)).map_err(|error| {
-                let path = visible(self.settings.binary.as_os_str().as_encoded_bytes());
-                Lost::Never(format!("`{path}` cannot be read: {error}"))
-            })
+            bytes
+                .map(|bytes| ContentName::hash(&bytes))
+                .map_err(|error| {
+                    let path = visible(self.settings.binary.as_os_str().as_encoded_bytes());
+                    Lost::Never(format!("`{path}` cannot be read: {error}"))
+                })
         });
         binary.clone()
     }
@@ -623,16 +625,19 @@ impl ReapiTransport {
 
 impl Fetch for ReapiTransport {
     fn fetch(&self, left: &[LeftFile], to: &Path, stop: &StopRequest) -> Result<(), Lost> {
-        let mut places: BTreeMap<Digest, Vec<&RepoPath>> = BTreeMap::new();
+        let mut places: BTreeMap<ReapiDigest, Vec<&RepoPath>> = BTreeMap::new();
         let mut fetched = Vec::new();
         for LeftFile { path, print, size } in left {
             if let Some(content) = &print.content {
                 let content = ContentName::new(content.clone(), *size);
-                places.entry(Digest::from(&content)).or_default().push(path);
+                places
+                    .entry(ReapiDigest::from(&content))
+                    .or_default()
+                    .push(path);
                 fetched.push(content);
             }
         }
-        let digests: BTreeSet<Digest> = places.keys().cloned().collect();
+        let digests: BTreeSet<ReapiDigest> = places.keys().cloned().collect();
         self.take(digests, stop, |digest, bytes| {
             for path in places.get(&digest).into_iter().flatten() {
                 let to = to.join(path.to_os());
@@ -648,8 +653,8 @@ impl Fetch for ReapiTransport {
 }
 
 /// Returns the command of an action.
-fn command(platform: Option<Platform>) -> Command {
-    Command {
+fn command(platform: Option<Platform>) -> ReapiCommand {
+    ReapiCommand {
         arguments: ["vplan/vplan", "step", ORDER].map(str::to_owned).to_vec(),
         environment_variables: vec![Pair {
             name: "PATH".to_owned(),
@@ -661,7 +666,7 @@ fn command(platform: Option<Platform>) -> Command {
 }
 
 /// Returns the names of the contents of an order's files, in its order; `None` for symlinks.
-fn contents(order: &Order, sizes: &[u64]) -> Vec<Option<ContentName>> {
+fn contents(order: &WorkOrder, sizes: &[u64]) -> Vec<Option<ContentName>> {
     let files = order.files.iter().zip(sizes);
     let contents = files.map(|((_, print), size)| {
         let content = print.content.as_ref()?;
@@ -672,7 +677,7 @@ fn contents(order: &Order, sizes: &[u64]) -> Vec<Option<ContentName>> {
 
 /// Returns the tree of all that an action is given.
 fn tree(
-    order: &Order,
+    order: &WorkOrder,
     contents: &[Option<ContentName>],
     binary: ContentName,
     text: ContentName,
@@ -712,7 +717,7 @@ fn tree(
     Tree::from_entries(entries)
 }
 
-fn fits(digest: &Digest, most: u64) -> bool {
+fn fits(digest: &ReapiDigest, most: u64) -> bool {
     u64::try_from(digest.size_bytes).is_ok_and(|size| size <= most)
 }
 

@@ -4,7 +4,7 @@ use prost::Message as _;
 use std::collections::BTreeMap;
 use vplan_base::canon;
 use vplan_base::path::RepoPath;
-use vplan_store::grpc::messages::{Digest, Directory, FileNode, Pair};
+use vplan_store::grpc::messages::{Directory, FileNode, Pair, ReapiDigest};
 
 /// The name of a content: its digest, and its size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ impl ContentName {
     }
 }
 
-impl From<&ContentName> for Digest {
+impl From<&ContentName> for ReapiDigest {
     fn from(name: &ContentName) -> Self {
         Self {
             hash: name.digest.hex(),
@@ -140,7 +140,7 @@ impl Folders {
 fn node(name: String, content: &ContentName, is_executable: bool) -> FileNode {
     FileNode {
         name,
-        digest: Some(Digest::from(content)),
+        digest: Some(ReapiDigest::from(content)),
         is_executable,
     }
 }
@@ -173,12 +173,12 @@ mod tests {
         assert_eq!(tree.root, turned.root);
         // The root, `work`, an empty one, `b-`, and one that is there twice.
         assert_eq!(tree.folders.0.len(), 5);
-        let folder = |digest: &Digest| {
+        let folder = |digest: &ReapiDigest| {
             let mut folders = tree.folders.0.iter();
-            let found = folders.find(|(content, _)| Digest::from(*content) == *digest);
+            let found = folders.find(|(content, _)| ReapiDigest::from(*content) == *digest);
             Directory::decode(found.unwrap().1.as_slice()).unwrap()
         };
-        let root = folder(&Digest::from(&tree.root));
+        let root = folder(&ReapiDigest::from(&tree.root));
         let work = folder(root.directories[0].digest.as_ref().unwrap());
         let names: Vec<&str> = work.directories.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["b", "b-", "d", "empty"]);
