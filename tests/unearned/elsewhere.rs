@@ -590,7 +590,8 @@ fn work_that_a_submodule_left_sends_back() {
         p.write("src/sub/a", text);
         inner(p, &["commit", "-q", "-a", "-m", "work"]);
     };
-    let acts: [(&str, bool, &dyn Fn(&Project)); 7] = [
+    type Act<'a> = (&'a str, bool, &'a dyn Fn(&Project));
+    let acts: [Act<'_>; 7] = [
         ("another branch", true, &|p| {
             inner(p, &["checkout", "-q", "-b", "work"]);
             commit(p, "bad\n");

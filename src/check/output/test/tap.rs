@@ -517,12 +517,9 @@ fn plan(text: &str) -> Option<(u64, Option<&str>)> {
 /// `fail 1`, `cancelled 1`, `Looks like your test exited with 255 just after 2.`
 fn is_complaint(comment: &str) -> bool {
     let count = after(comment, &["fail ", "cancelled "]);
-    let count = count.and_then(|text| number::exact(text));
-    count.is_some_and(|n| n > 0)
-        || starts(
-            comment,
-            &["Looks like you failed ", "Looks like your test "],
-        )
+    let count = count.and_then(number::exact);
+    let words = ["Looks like you failed ", "Looks like your test "];
+    count.is_some_and(|n| n > 0) || starts(comment, &words)
 }
 
 fn bail_out(text: &str) -> Option<&str> {
