@@ -678,7 +678,7 @@ pub struct Classify {
     pub command: Option<OsString>,
     /// Print what this format, of the contract or a built-in one, reads in standard input, in place of why a command
     /// failed.
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["command", "previous", "Evidence"])]
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["command", "previous", "EvidenceArgs"])]
     pub read: Option<String>,
     /// A command that ran before it, in order (repeatable).
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
