@@ -52,7 +52,9 @@ pub fn globs(set: &str, tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<
 
 /// Prose, in the order of a contract.
 const PROSE: &str = "\
-    **/*.adoc **/*.markdown **/*.md **/*.rdoc **/*.rst COPYING* LICENCE* LICENSE* doc/** docs/**";
+    **/*.adoc **/*.markdown **/*.md **/*.rdoc **/*.rst *.cff .all-contributorsrc \
+    .git-blame-ignore-revs .mailmap .zenodo.json AUTHORS CHANGELOG CHANGES COPYING* LICENCE* \
+    LICENSE* NEWS codemeta.json doc/** docs/**";
 
 fn code(tree: &RepositoryTree, checks: &[ProposedCheck]) -> Vec<String> {
     let is_code = |check: &&ProposedCheck| check.condition == ProposedCondition::Set("code");
@@ -95,6 +97,7 @@ mod tests {
             ("README.md", ""),
             ("docs/a.md", ""),
             ("LICENSE", ""),
+            ("src/.mailmap", ""),
             ("src/a.py", ""),
         ];
         let tree = RepositoryTree::from_files(&files);

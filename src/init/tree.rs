@@ -267,15 +267,19 @@ pub fn is_script(file: &RepoPath) -> bool {
     let folder = file.folder();
     let is_named = |ending: &[u8]| file.name().ends_with(ending);
     let in_folder = std::str::from_utf8(folder.name()).is_ok_and(|name| listed(FOLDERS, name));
-    is_named(b".sh") || is_named(b".bash") || in_folder && !file.name().contains(&b'.')
+    let is_own = in_folder || file.name() == b"install";
+    is_named(b".sh") || is_named(b".bash") || is_own && !file.name().contains(&b'.')
 }
 
 /// Whether a tracked file is prose by its name: documentation or a licence.
 pub fn is_prose(file: &RepoPath) -> bool {
-    const PLAIN: &str = "LICENSE* LICENCE* COPYING* NOTICE* AUTHORS*";
+    const PLAIN: &str = "LICENSE* LICENCE* COPYING* NOTICE* AUTHORS* CHANGELOG CHANGES NEWS";
+    const ABOUT: &str =
+        ".all-contributorsrc .git-blame-ignore-revs .mailmap .zenodo.json codemeta.json";
     let name = name_of(file);
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "txt"));
-    listed("md markdown rst adoc rdoc", ending)
+    listed("md markdown rst adoc rdoc cff", ending)
+        || listed(ABOUT, name)
         || ending == "txt" && listed(PLAIN, &stem.to_ascii_uppercase())
 }
 
