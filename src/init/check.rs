@@ -74,6 +74,8 @@ pub struct ProposedCheck {
     pub tools: BTreeSet<String>,
     /// The identities of the commands of the recipe that it starts, if that was read.
     pub parts: Vec<[String; 2]>,
+    /// The keys of those commands, if all are known.
+    pub works: BTreeSet<CheckKey>,
     /// Whether it starts a service that later commands may use.
     pub is_service: bool,
     /// Whether it makes what later commands of its job use.

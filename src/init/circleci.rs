@@ -2,7 +2,7 @@
 
 use crate::github::is_foreign;
 use crate::prelude::*;
-use crate::shell::ShellValue as Variable;
+use crate::shell::ShellValue;
 
 /// Words in the names of orbs' commands that verify nothing.
 const PREPARES: [&str; 2] = ["install", "setup"];
@@ -151,10 +151,8 @@ fn entry(node: &TreeNode) -> (String, Option<&TreeNode>) {
 fn add_env(script: &mut Script, node: &TreeNode) {
     for (key, node) in node.entries_at("environment") {
         let value = scalar(node);
-        let variable = match value.contains(['$', '<']) {
-            true => Variable::Unknown,
-            false => Variable::Known(value),
-        };
+        let is_known = !value.contains(['$', '<']);
+        let variable = ShellValue::known(value, is_known);
         script.variables.set(&key.name, variable, false);
     }
 }

@@ -20,12 +20,13 @@ pub fn classify(found: &SourceCommand, tree: &RepositoryTree) -> ProposedCheck {
     let one = classified(found, tree).or_else(|| script(found, tree));
     let one = one.or_else(|| unknown(found));
     let mut one = one.unwrap_or_else(|| blank(found).out("not a known tool"));
+    one.is_service |= installs_itself(found, tree);
     if !matches!(one.class, CommandClass::Check | CommandClass::Instead(_)) {
         return one;
     }
-    let why = match (&found.unknown, &found.ending) {
-        // The row may have removed the words that are not known.
-        (Some(unknown), _) if !remains(unknown, found, &one) => None,
+    // The row may have removed the words that are not known.
+    let unknown = one.found.unknown.as_ref();
+    let why = match (unknown.filter(|it| remains(it, found, &one)), &found.ending) {
         (Some(unknown), _) if unknown.contains(' ') => Some(unknown.clone()),
         (Some(unknown), _) => Some(format!("`{unknown}` is known only to CI")),
         (None, CommandEnding::Ignored(how)) => Some(format!("cannot fail ({how})")),
@@ -41,13 +42,31 @@ pub fn classify(found: &SourceCommand, tree: &RepositoryTree) -> ProposedCheck {
         && !tree.has_folder(&found.dir)
         && words.iter().any(|word| word.starts_with(".."))
     {
-        let spelled: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let dir = quoted(&found.dir.to_string());
-        let text = format!("mkdir -p {dir} && cd {dir} && {}", spelled.join(" "));
-        one.found.words = of_shell(&text);
+        let enter = format!("mkdir -p {dir} && cd {dir} && ");
+        one.found.words = of_shell(&spelled(&enter, words));
         one.found.dir = RepoPath::root();
     }
     one
+}
+
+/// Whether a command installs the repository into the system or the home folder, where what follows finds it.
+fn installs_itself(found: &SourceCommand, tree: &RepositoryTree) -> bool {
+    const PLACES: [&str; 3] = ["$HOME", "${HOME", "/usr/local"];
+    let Some((first, rest)) = found.words.split_first() else {
+        return false;
+    };
+    let mut words = rest
+        .iter()
+        .filter(|word| !word.starts_with('-') && !word.contains('='));
+    let is_builder = |word: &String| listed("make gmake ninja cmake meson", name(word));
+    let file = found.dir.join(first.as_bytes()).ok();
+    let text = file.and_then(|file| tree.texts.get(&file));
+    let is_own = text.is_some_and(|text| PLACES.iter().any(|place| text.contains(place)));
+    is_own && listed("install install.sh", name(first))
+        || listed("sudo doas", first)
+            && words.next().is_some_and(is_builder)
+            && rest.iter().any(|word| listed("install --install", word))
 }
 
 /// Whether the words to propose still have what is not known; where the words do not show it, they do.
@@ -202,6 +221,14 @@ fn tool(
 ) -> ProposedCheck {
     let is_compared = found.ending == CommandEnding::TreeCompared;
     one.class = CommandClass::Check;
+    let inner = found.words.join(" ");
+    let is_whole = |end| found.text.contains(&format!("$({inner}{end}"));
+    let is_read = !inner.contains(['$', '"', '\'']) && [")", " |"].into_iter().any(is_whole);
+    if let (true, None, Some(words)) = (reading.silent && is_read, shell, reading.form.words()) {
+        one.found.words = must_print_nothing("", words);
+        (one.found.text, one.found.unknown) = (inner, None);
+        return one;
+    }
     match (&reading.form, shell) {
         (Form::AsWritten(_), Some(before)) if reading.silent && !before.is_empty() => {
             return one.out(SILENT);
@@ -212,10 +239,7 @@ fn tool(
             return one.out(SILENT);
         }
         (Form::Checking(words), before) if reading.silent && before != Some("") => {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            let text = format!("{}{}", before.unwrap_or_default(), words.join(" "));
-            let text = format!("found=$({text}) && echo \"$found\" && test -z \"$found\"");
-            one.found.words = ["sh", "-c", &text].map(str::to_owned).to_vec();
+            one.found.words = must_print_nothing(before.unwrap_or_default(), words);
             one.notes.push(writes(&found.words));
         }
         (Form::AsWritten(words), None) => one.found.words.clone_from(words),
@@ -224,9 +248,7 @@ fn tool(
             one.notes.push(writes(&found.words));
         }
         (Form::Checking(words), Some(before)) if !before.is_empty() => {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            let text = format!("{before}{}", words.join(" "));
-            one.found.words = of_shell(&text);
+            one.found.words = of_shell(&spelled(before, words));
             one.notes.push("this is the checking form".to_owned());
         }
         _ if is_compared => one.unchanged = true,
@@ -234,6 +256,19 @@ fn tool(
         (Form::None(reason), _) => return one.out(reason),
     }
     one
+}
+
+/// Words as shell text, behind what is in front of them.
+fn spelled(before: &str, words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("{before}{}", words.join(" "))
+}
+
+/// A command that fails where these words print something.
+fn must_print_nothing(before: &str, words: &[String]) -> Vec<String> {
+    let text = spelled(before, words);
+    let text = format!("found=$({text}) && echo \"$found\" && test -z \"$found\"");
+    ["sh", "-c", &text].map(str::to_owned).to_vec()
 }
 
 /// The program of a command, and its subcommand.
@@ -321,6 +356,10 @@ fn task(
         command.identities()
     });
     one.parts = parts.collect();
+    let keys = work
+        .iter()
+        .map(|step| Some(key(&step.found, step.reading.as_ref()?, tree)));
+    one.works = keys.collect::<Option<_>>().unwrap_or_default();
     if has_hooks {
         return instead(one, found, &work, "it starts hooks");
     }
@@ -419,30 +458,33 @@ fn checking(mut one: ProposedCheck, found: &SourceCommand, step: &Step) -> Propo
     one
 }
 
-/// The commands of a recipe that check, in its place.
+/// Why a command of a recipe of which only parts check is not proposed.
+const IN_RECIPE: &str = "not a known tool, in a recipe that does more than check";
+
+/// The commands of a recipe in its place; those that no row knows are only named.
 fn instead(
     mut one: ProposedCheck,
     found: &SourceCommand,
     work: &[Step],
     why: &str,
 ) -> ProposedCheck {
-    let checks = |step: &&Step| {
-        !step.installs() && step.is(|reading| !matches!(reading.form, Form::None(_)))
-    };
-    let own = work.iter().filter(checks).map(|step| SourceCommand {
+    let checks = |step: &&Step| step.is(|reading| !matches!(reading.form, Form::None(_)));
+    let own = work.iter().filter(|step| !step.installs());
+    if !own.clone().any(|step| checks(&step)) {
+        return one.out(why);
+    }
+    let unread = |step: &Step| step.reading.is_none().then(|| IN_RECIPE.to_owned());
+    let own = own.map(|step| SourceCommand {
         words: step.launched(&step.found.words),
         origin: found.origin,
         job: found.job.clone(),
         label: found.label.clone(),
         paths: found.paths.clone(),
         oddness: found.oddness,
+        unknown: step.found.unknown.clone().or_else(|| unread(step)),
         ..step.found.clone()
     });
-    let own: Vec<SourceCommand> = own.collect();
-    if own.is_empty() {
-        return one.out(why);
-    }
-    one.class = CommandClass::Instead(own);
+    one.class = CommandClass::Instead(own.collect());
     one
 }
 
@@ -725,7 +767,10 @@ fn options(words: &[String], key: &mut CheckKey) {
         // Tests in a browser are others than those without one.
         } else if is(BUILDERS, "--release --doc --examples --build") || is("*", "--browser") {
             key.options.insert(name.to_owned());
-        } else if is(BUILDERS, "--features -F -tags --tags --feature-powerset") {
+        } else if is(
+            BUILDERS,
+            "--features -F -tags --tags --feature-powerset -fuzz --fuzz",
+        ) {
             key.features.insert(with_value);
         } else if is(PACKAGERS, PACKAGES) && !with_value.ends_with(" ./Cargo.toml") {
             key.options.insert(with_value);

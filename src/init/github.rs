@@ -127,17 +127,26 @@ impl Flow {
     fn add_env(&mut self, node: &TreeNode, of_step: bool) {
         // They do not see each other.
         let outer = self.scope.clone();
+        // `env: ${{ matrix.env }}`
+        let all = node.at("env").map(|env| self.scope.node(env));
+        let all = all.filter(|_| node.entries_at("env").is_empty());
+        for (name, value) in all.into_iter().flat_map(|all| all.entries()) {
+            let text = value.scalar();
+            let is_known = text.is_some();
+            let variable = shell::ShellValue::known(text.unwrap_or_default(), is_known);
+            self.script.variables.set(&name, variable, of_step);
+            self.scope.put("env", &name, value);
+        }
         for (key, node) in node.entries_at("env") {
             let text = scalar(node);
             let filled = outer.fill(&text);
+            let is_known = !filled.contains("${{");
             // In a condition, a secret is empty.
-            let (variable, value) = match filled.contains("${{") {
-                true => (shell::ShellValue::Unknown, outer.value(&text)),
-                false => (
-                    shell::ShellValue::Known(filled.clone()),
-                    Value::Text(filled),
-                ),
+            let value = match is_known {
+                true => Value::Text(filled.clone()),
+                false => outer.value(&text),
             };
+            let variable = shell::ShellValue::known(filled, is_known);
             self.script.variables.set(&key.name, variable, of_step);
             self.scope.put("env", &key.name, value);
         }

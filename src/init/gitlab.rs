@@ -94,10 +94,8 @@ impl Pipeline<'_> {
         let several = groups.flat_map(TreeNode::entries);
         let several = several.map(|(key, _)| (key.name.clone(), "$".to_owned()));
         for (name, text) in variables.into_iter().chain(several) {
-            let value = match text.contains('$') {
-                true => shell::ShellValue::Unknown,
-                false => shell::ShellValue::Known(text),
-            };
+            let is_known = !text.contains('$');
+            let value = shell::ShellValue::known(text, is_known);
             script.variables.set(&name, value, false);
         }
         sink.script(place, &all, &script, place_of);

@@ -293,22 +293,13 @@ impl Maker {
             .collect();
         let mut account = self.account;
         // What another cell of a matrix proposes is covered.
-        let line = |place: &Place, text: &str| {
-            let program = text.split_whitespace().next().map(str::to_owned);
-            (place.clone(), program)
+        let covers = |one: &SourceCommand, left: &Uncovered| {
+            let program = |text: &str| text.split_whitespace().next().map(str::to_owned);
+            one.text == left.text && left.why.starts_with("cannot fail")
+                || one.place == left.place && program(&one.text) == program(&left.text)
         };
-        let proposed = self
-            .all
-            .iter()
-            .map(|check| line(&check.found.place, &check.found.text));
-        let proposed: BTreeSet<_> = proposed.collect();
-        let texts = self.all.iter().map(|check| check.found.text.clone());
-        let texts: BTreeSet<String> = texts.collect();
-        let is_open = |left: &Uncovered| {
-            let is_same = left.why.starts_with("cannot fail") && texts.contains(&left.text);
-            !is_same && !proposed.contains(&line(&left.place, &left.text))
-        };
-        account.left.retain(is_open);
+        let proposed = |left: &Uncovered| self.all.iter().any(|check| covers(&check.found, left));
+        account.left.retain(|left| !proposed(left));
         let (mut checks, folded, stands) = fold::fold(self.all);
         account.folded = folded;
         let commands: Vec<_> = jobs.into_iter().zip(stands).collect();
@@ -345,13 +336,16 @@ fn is_cell(one: &ProposedCheck, other: &ProposedCheck, tree: &RepositoryTree) ->
         let path = one.found.dir.join(word.as_bytes());
         path.is_ok_and(|path| tree.files.contains(&path) || tree.has_folder(&path))
     };
-    one.found.place == other.found.place
-        && own.len() == others.len()
+    // Names that say nothing, of recipes of the same work: what is installed differs, or an option.
+    let says = |check: &ProposedCheck| task_word(&check.name).kind().is_some();
+    let is_recipe = !one.works.is_empty() && one.works == other.works && one.verb == other.verb;
+    let is_word = own.len() == others.len()
         && pairs
             .next()
             .is_some_and(|(a, b)| !is_part(a) && !is_part(b))
         && pairs.next().is_none()
-        && key(one) == key(other)
+        && key(one) == key(other);
+    one.found.place == other.found.place && (is_word || is_recipe && !says(one) && !says(other))
 }
 
 /// Those that are kept, with the places of what they need, and the others.

@@ -592,19 +592,20 @@ impl<'t> Walk<'t> {
         let fields: Vec<String> = filled.iter().flat_map(|word| word.fields.clone()).collect();
         let text = fields.get(1..).unwrap_or_default().join(" ");
         if let Some((name, value)) = text.split_once('=') {
-            let value = ShellValue::Known(value.to_owned());
-            let value = if unknown { ShellValue::Unknown } else { value };
+            let value = ShellValue::known(value.to_owned(), !unknown);
             self.out.sets.push((name.trim().to_owned(), value));
         }
     }
 
     fn assign(&mut self, name: &str, value: ShellValue) {
-        let value = if self.unsure {
-            ShellValue::Unknown
-        } else {
-            value
-        };
-        self.set(name, value);
+        self.set(
+            name,
+            if self.unsure {
+                ShellValue::Unknown
+            } else {
+                value
+            },
+        );
     }
 }
 

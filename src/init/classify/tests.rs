@@ -73,7 +73,7 @@ fn what_cannot_fail_or_be_known_is_no_check() {
 fn tasks_stay_as_they_are_written() {
     let tree = RepositoryTree::from_files(&[(
         "Makefile",
-        "test: build\n\trm -rf out\n\tpytest\nlint:\n\truff check --fix .\nall: \n\tcargo test\nfix:\n\truff check --fix .\n\tpytest\n",
+        "test: build\n\trm -rf out\n\tpytest\nlint:\n\truff check --fix .\nall: \n\tcargo test\nfix:\n\truff check --fix .\n\tpytest\n\tsh/apply --check\n",
     )]);
     compare(
         &tree,
@@ -85,7 +85,10 @@ fn tasks_stay_as_they_are_written() {
             // An unclear name means what its recipe does.
             ("make all", "test all: make all"),
             // Several, of which one writes: those that check.
-            ("make fix", "instead: ruff check --fix .; pytest"),
+            (
+                "make fix",
+                "instead: ruff check --fix .; pytest; sh/apply --check",
+            ),
         ],
     );
 }
@@ -269,6 +272,28 @@ fn a_shell_that_compares_output_is_the_tool_in_it() {
     one = ci_command("gofmt -l .");
     one.unknown = Some("its output is compared".to_owned());
     assert_eq!(shown_of(&tree, &one), "out: its output is compared");
+    for (text, want) in [
+        (
+            "[ -z \"$(gofmt -l .)\" ]",
+            "lint gofmt: sh -c found=$(gofmt -l .) && ",
+        ),
+        (
+            "[ \"$(gofmt -l . | wc -l)\" = 0 ]",
+            "lint gofmt: sh -c found=$(gofmt -l .) && ",
+        ),
+        (
+            "[ -z \"$(gofmt -l . $(ls))\" ]",
+            "out: its output is compared",
+        ),
+    ] {
+        one.text = text.to_owned();
+        let shown = shown_of(&tree, &one);
+        assert!(shown.starts_with(want), "{text}: {shown}");
+        one.ending = CommandEnding::Ignored("|| true".to_owned());
+        let shown = shown_of(&tree, &one);
+        assert!(shown.starts_with("out: "), "{text}: {shown}");
+        one.ending = CommandEnding::Counts;
+    }
     let shown = shown_of(&tree, &ci_command("gofmt -w ."));
     assert!(
         shown.starts_with("lint gofmt: sh -c found=$(gofmt -d .) &&"),
@@ -374,6 +399,7 @@ fn keys_of_the_same_work() {
         ("tox -e py310", "tox -e py3.14", true),
         ("tox -e lint", "tox -e py", false),
         ("go test -race ./...", "go test ./...", true),
+        ("go test -fuzz=A ./a", "go test -fuzz=B ./a", false),
         ("npm run lint", "npm run test", false),
         ("yarn workspace a test", "yarn workspace a run test", true),
         ("yarn workspace a test", "yarn workspace b test", false),

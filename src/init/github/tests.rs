@@ -349,12 +349,13 @@ fn workflows_and_actions_of_the_repository_are_followed() {
 #[test]
 fn actions_of_others() {
     steps(
-        "    - uses: actions/setup-node@v4\n    - uses: pre-commit/action@v3\n      with: {extra_args: -a}\n    - uses: who/knows@v1\n    - uses: who/setup-it@v1\n    - uses: ./missing\n    - name: own\n      uses: ./js\n",
+        "    - uses: actions/setup-node@v4\n    - uses: pre-commit/action@v3\n      with: {extra_args: -a}\n    - uses: who/knows@v1\n    - uses: who/setup-it@v1\n    - uses: who/mongodb-github-action@v1\n    - uses: ./missing\n    - name: own\n      uses: ./js\n",
         &["pre-commit run -a"],
         &[
             "9: file: `who/knows@v1`: an action that is not known",
-            "11: file: `./missing`: it is not in the repository",
-            "12: step `own`: `./js`: it is not in the repository",
+            "11: file: `who/mongodb-github-action@v1`: starts a service",
+            "12: file: `./missing`: it is not in the repository",
+            "13: step `own`: `./js`: it is not in the repository",
         ],
     );
 }

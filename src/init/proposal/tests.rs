@@ -111,6 +111,22 @@ fn a_test_that_needs_a_service_is_left_where_others_need_none() {
             "docker compose up -d: needs a service",
         ]
     );
+    // What installs the project into the home folder, or for all users, is found by what follows.
+    let files = [
+        ("install", "#!/bin/sh\ncp x $HOME/bin\n"),
+        ("sub/install", "#!/bin/sh\npip install -e .\n"),
+    ];
+    for (step, count) in [
+        ("./install --all", 1),
+        ("sudo make -C out install", 1),
+        ("tmux new-session -d", 1),
+        ("sub/install", 2),
+        ("make install", 2),
+        ("sudo apt-get install make", 2),
+    ] {
+        let (found, _) = proposed(&workflow(&["pytest", step, "pytest e2e"]), &files);
+        assert_eq!(found.len(), count, "{step}: {found:?}");
+    }
     let (found, _) = proposed(&format!("on: push\njobs:\n{served}"), &[]);
     assert_eq!(found, ["test pytest: pytest slow []"]);
 }
@@ -281,6 +297,19 @@ fn cells_that_give_a_tool_another_word_are_one_check() {
         "an odd one"
     );
     assert_eq!(of("tests/a.rb, tests/b.rb"), 2, "files of the tree");
+    let tox = "[testenv]\ncommands = pytest\n[testenv:min]\ndeps = a\n[testenv:docs]\ncommands = sphinx-build . out\n[testenv:slow-test]\n[testenv:loop]\ncommands = {[testenv]commands} --loop=x\n";
+    let matrix = "    strategy: {matrix: {include: [{env: {TOXENV: py}}, {env: {TOXENV: min}}, {env: {TOXENV: loop}}, {env: {TOXENV: docs}}, {env: {TOXENV: slow-test}}, {env: {TOXENV: other}}]}}\n    steps:";
+    let text = workflow(&["tox\n        env: ${{ matrix.env }}"]).replace("    steps:", matrix);
+    let (found, _) = proposed(&text, &[("tox.ini", tox)]);
+    assert_eq!(
+        found,
+        [
+            "test py: tox -e py []",
+            "compile docs: tox -e docs []",
+            "test slow-test: tox -e slow-test []",
+        ],
+        "what is installed differs, or an option"
+    );
 }
 
 #[test]

@@ -12,6 +12,15 @@ pub enum ShellValue {
     Unknown,
 }
 
+impl ShellValue {
+    /// A text, if it is known.
+    pub fn known(text: String, is_known: bool) -> Self {
+        Some(text)
+            .filter(|_| is_known)
+            .map_or(Self::Unknown, Self::Known)
+    }
+}
+
 /// Where shell text begins: the folder and the variables.
 #[derive(Clone, Debug, Default)]
 pub struct ShellScope {

@@ -5,7 +5,7 @@ use crate::makefile::{self, MakefileLine};
 use crate::prelude::*;
 
 type Pattern = LazyLock<Option<Regex>>;
-type Variables = BTreeMap<String, String>;
+pub(super) type Variables = BTreeMap<String, String>;
 
 fn captures<'t>(pattern: &Pattern, text: &'t str) -> Option<Captures<'t>> {
     pattern.as_ref()?.captures(text)
@@ -21,7 +21,7 @@ fn pattern(text: &str) -> Option<Regex> {
 }
 
 /// Puts the values of variables between marks in their place.
-fn filled(text: &str, variables: &Variables, marks: [(&str, &str); 2]) -> String {
+pub(super) fn filled(text: &str, variables: &Variables, marks: &[(&str, &str)]) -> String {
     let mut out = text.to_owned();
     for (name, value) in variables {
         for (open, close) in marks {
@@ -31,7 +31,7 @@ fn filled(text: &str, variables: &Variables, marks: [(&str, &str); 2]) -> String
     out
 }
 
-const MAKE_MARKS: [(&str, &str); 2] = [("$(", ")"), ("${", "}")];
+const MAKE_MARKS: &[(&str, &str)] = &[("$(", ")"), ("${", "}")];
 /// The longest value of a variable that is put in.
 const MAX_VALUE: usize = 400;
 
@@ -43,8 +43,11 @@ pub(super) fn make(text: &str) -> Vec<Task> {
     for (line, text) in makefile::lines(text) {
         match MakefileLine::parse(&text) {
             MakefileLine::Recipe(command) => {
-                if let Some(task) = tasks.last_mut().filter(|_| open) {
-                    task.commands.push((line, recipe_line(command)));
+                let command = recipe_line(command);
+                // What make itself prints is no command.
+                let runs = open && !command.starts_with("$(info ");
+                if let Some(task) = tasks.last_mut().filter(|_| runs) {
+                    task.commands.push((line, command));
                 }
             }
             MakefileLine::Variable(left, value) => {
@@ -200,7 +203,7 @@ pub(super) fn just(text: &str) -> Vec<Task> {
         }
     }
     for (_, text) in tasks.iter_mut().flat_map(|task| &mut task.commands) {
-        *text = filled(text, &variables, [("{{", "}}"), ("{{ ", " }}")]);
+        *text = filled(text, &variables, &[("{{", "}}"), ("{{ ", " }}")]);
     }
     tasks
 }

@@ -28,7 +28,7 @@ fn listed(key: &str, file: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn makefiles() {
-    let text = "PYTHON ?= python3\nFLAGS = -v\n.PHONY: test\ntest: build | order ## runs\n\t@$(PYTHON) -m pytest \\\n\t  $(FLAGS)\n\t-rm x\nbuild:; cc a.c\nifdef X\nlint:\n\truff check\nendif\n%.o: %.c\n\tcc\ntest:\n\techo $$HOME\n";
+    let text = "PYTHON ?= python3\nFLAGS = -v\n.PHONY: test\ntest: build | order ## runs\n\t@$(PYTHON) -m pytest \\\n\t  $(FLAGS)\n\t-rm x\nbuild:; cc a.c\nifdef X\nlint:\n\truff check\nendif\n%.o: %.c\n\tcc\ntest:\n\t$(info testing)\n\techo $$HOME\n";
     assert_eq!(
         listed("make", "Makefile", text),
         [

@@ -1,5 +1,6 @@
 //! The environments of tox, of its three formats.
 
+use super::lines::{Variables, filled as put_in};
 use crate::makefile::lines;
 use crate::prelude::*;
 use vplan_front::tree::TreeValue;
@@ -19,10 +20,7 @@ pub(super) fn ini(text: &str) -> Vec<Task> {
         }
         if let Some(name) = trimmed.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
             key.clear();
-            let env = name.strip_prefix("testenv");
-            let env = env.map(|env| env.trim_start_matches(':'));
-            // Others have no commands.
-            sections.push(Task::new(env.unwrap_or("[other]"), line));
+            sections.push(Task::new(name, line));
             continue;
         }
         let value = match text.split_once('=') {
@@ -41,7 +39,20 @@ pub(super) fn ini(text: &str) -> Vec<Task> {
             _ => {}
         }
     }
-    sections.retain(|task| task.name != "[other]");
+    // `{[SECTION]commands}`, where that has one command.
+    let single = sections.iter().filter_map(|task| match &*task.commands {
+        [(_, text)] => Some((task.name.clone(), text.clone())),
+        _ => None,
+    });
+    let single: Variables = single.collect();
+    for (_, text) in sections.iter_mut().flat_map(|task| &mut task.commands) {
+        *text = put_in(text, &single, &[("{[", "]commands}")]);
+    }
+    sections.retain_mut(|task| {
+        let env = task.name.strip_prefix("testenv");
+        let env = env.map(|env| env.trim_start_matches(':').to_owned());
+        env.map(|env| task.name = env).is_some()
+    });
     environments(&sections, names(&listed))
 }
 
