@@ -223,8 +223,11 @@ fn tool(
     one.class = CommandClass::Check;
     let inner = found.words.join(" ");
     let is_whole = |end| found.text.contains(&format!("$({inner}{end}"));
-    let is_read = !inner.contains(['$', '"', '\'']) && [")", " |"].into_iter().any(is_whole);
-    if let (true, None, Some(words)) = (reading.silent && is_read, shell, reading.form.words()) {
+    let is_plain = !inner.contains(['$', '"', '\'']);
+    // Of a number only nothing is clear.
+    let is_none = found.text.split([' ', '"']).any(|word| word == "0") && is_whole(" | wc -l)");
+    let is_read = is_plain && (is_whole(")") || is_none);
+    if let (true, None, Some(words)) = (reading.lists && is_read, shell, reading.form.words()) {
         one.found.words = must_print_nothing("", words);
         (one.found.text, one.found.unknown) = (inner, None);
         return one;
@@ -258,7 +261,7 @@ fn tool(
     one
 }
 
-/// Words as shell text, behind what is in front of them.
+/// Words as shell text, after the text that precedes them.
 fn spelled(before: &str, words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!("{before}{}", words.join(" "))

@@ -23,6 +23,8 @@ pub struct CommandReading {
     pub steered: Option<(&'static str, Form)>,
     /// Whether its exit code is 0 whatever it finds.
     pub silent: bool,
+    /// Whether it exits with 0 and prints what it finds, and nothing else.
+    pub lists: bool,
     /// The program and its subcommand: equal work has an equal key.
     pub key: (String, String),
     /// The operands after the call.
@@ -138,6 +140,7 @@ fn by_row(words: &[String], found: &RowMatch<'_>) -> CommandReading {
             _ if is_muted => Form::AsWritten(words.to_vec()),
             _ => form(row, words, found.at, found.end, false),
         },
+        lists: row.silent && row.fails_with.is_empty() && !is_muted,
         silent: is_muted || row.silent && !own.iter().any(|word| row.fails_with.contains(&&**word)),
         steered: row
             .writes
@@ -206,6 +209,7 @@ fn by_task(words: &[String], at: usize) -> Option<CommandReading> {
             _ => Form::AsWritten(words.to_vec()),
         },
         silent: false,
+        lists: false,
         steered: None,
         key: (program.to_owned(), task.clone()),
         positional: own.get(2..).unwrap_or_default().to_vec(),

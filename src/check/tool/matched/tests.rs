@@ -327,7 +327,10 @@ fn actions_and_hooks_by_name() {
     );
     assert_eq!(action("actions/checkout@v4").unwrap().command, None);
     assert!(action("docker://rhysd/actionlint:1.7").is_some());
-    assert_eq!(hook("alejandra").unwrap().command, Some("alejandra --check"));
+    assert_eq!(
+        hook("alejandra").unwrap().command,
+        Some("alejandra --check")
+    );
     assert_eq!(hook("trailing-whitespace").unwrap().reason, "only rewrites");
     assert!(hook("own").is_none());
     assert!(fits("a*c*", "abcd") && !fits("a*c", "abcd") && fits("*", ""));
