@@ -152,7 +152,7 @@ fn add_env(script: &mut Script, node: &TreeNode) {
     for (key, node) in node.entries_at("environment") {
         let value = scalar(node);
         let is_known = !value.contains(['$', '<']);
-        let variable = ShellValue::known(value, is_known);
+        let variable = ShellValue::keep_known(value, is_known);
         script.variables.set(&key.name, variable, false);
     }
 }

@@ -133,7 +133,7 @@ impl Flow {
         for (name, value) in all.into_iter().flat_map(|all| all.entries()) {
             let text = value.scalar();
             let is_known = text.is_some();
-            let variable = shell::ShellValue::known(text.unwrap_or_default(), is_known);
+            let variable = shell::ShellValue::keep_known(text.unwrap_or_default(), is_known);
             self.script.variables.set(&name, variable, of_step);
             self.scope.put("env", &name, value);
         }
@@ -146,7 +146,7 @@ impl Flow {
                 true => Value::Text(filled.clone()),
                 false => outer.value(&text),
             };
-            let variable = shell::ShellValue::known(filled, is_known);
+            let variable = shell::ShellValue::keep_known(filled, is_known);
             self.script.variables.set(&key.name, variable, of_step);
             self.scope.put("env", &key.name, value);
         }

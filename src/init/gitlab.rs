@@ -95,7 +95,7 @@ impl Pipeline<'_> {
         let several = several.map(|(key, _)| (key.name.clone(), "$".to_owned()));
         for (name, text) in variables.into_iter().chain(several) {
             let is_known = !text.contains('$');
-            let value = shell::ShellValue::known(text, is_known);
+            let value = shell::ShellValue::keep_known(text, is_known);
             script.variables.set(&name, value, false);
         }
         sink.script(place, &all, &script, place_of);

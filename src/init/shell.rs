@@ -592,7 +592,7 @@ impl<'t> Walk<'t> {
         let fields: Vec<String> = filled.iter().flat_map(|word| word.fields.clone()).collect();
         let text = fields.get(1..).unwrap_or_default().join(" ");
         if let Some((name, value)) = text.split_once('=') {
-            let value = ShellValue::known(value.to_owned(), !unknown);
+            let value = ShellValue::keep_known(value.to_owned(), !unknown);
             self.out.sets.push((name.trim().to_owned(), value));
         }
     }

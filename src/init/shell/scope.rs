@@ -14,7 +14,7 @@ pub enum ShellValue {
 
 impl ShellValue {
     /// A text, if it is known.
-    pub fn known(text: String, is_known: bool) -> Self {
+    pub fn keep_known(text: String, is_known: bool) -> Self {
         Some(text)
             .filter(|_| is_known)
             .map_or(Self::Unknown, Self::Known)
