@@ -1,8 +1,13 @@
 //! The account of a proposal: what is not covered, not read, folded.
 
+use crate::check::{Folded, ProposedCheck, Uncovered};
+use crate::found::{NotRead, Place};
 use crate::github::FOLDERS;
-use crate::prelude::*;
-use vplan_base::word::{and_more, first_of};
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
+use vplan_base::word::{and_more, count, first_of, visible};
+use vplan_check::Kind;
+use vplan_check::tool::table::{TaskVerb, task_word};
 
 /// The most lines of a part, unless all are asked for.
 const SHOWN: usize = 12;

@@ -1,10 +1,12 @@
 //! What a shell script does, by the programs that it starts: one level deep, in whatever shape of the
 //! language, so that no part of it is left unread.
 
-use crate::prelude::*;
 use crate::shell::compares_tree;
+use crate::words::{listed, words_of};
+use vplan_check::Kind;
 use vplan_check::tool::Form;
 use vplan_check::tool::matched::{CommandReading, read};
+use vplan_check::tool::table::ToolClass;
 
 /// Words in front of a command, and what a script tells the CI system with.
 const KEYWORDS: &str = "if then elif else do while until ! time { && ||";

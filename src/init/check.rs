@@ -1,6 +1,13 @@
 //! A proposed check, and what is not one.
 
-use crate::prelude::*;
+use crate::found::{Place, SourceCommand};
+use crate::hooks::CHANGED;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use vplan_base::glob::escape;
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
 
 /// The changes for which a check runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,15 @@
 //! CircleCI: the scripts of its jobs. What parameters and orbs put in is not known.
 
+use crate::found::SourceReading;
 use crate::github::is_foreign;
-use crate::prelude::*;
 use crate::shell::ShellValue;
+use crate::sink::{Script, Sink};
+use crate::tree::{DataFile, Keys, RepositoryTree, scalar};
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use vplan_base::path::RepoPath;
+use vplan_front::tree::TreeNode;
 
 /// Words in the names of orbs' commands that verify nothing.
 const PREPARES: [&str; 2] = ["install", "setup"];

@@ -3,12 +3,18 @@
 //! deep, for whether it writes, installs, or runs hooks, and for what an unclear name means.
 
 use super::tree::Keys as _;
-use crate::check::CommandClass;
-use crate::prelude::*;
+use crate::check::{CheckKey, CommandClass, ProposedCheck};
+use crate::found::{CommandEnding, CommandOrigin, Place, SourceCommand, Task};
+use crate::shell::ShellScope;
 use crate::tasks::{self, Tasks};
-use crate::{body, fold, hooks, kinds};
+use crate::tree::RepositoryTree;
+use crate::words::{is_listed, listed, of_shell, quoted, words_of};
+use crate::{body, fold, hooks, kinds, shell};
+use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
+use vplan_check::Kind;
 use vplan_check::tool::matched::{CommandReading, read};
-use vplan_check::tool::table::{ToolClass as Row, kept};
+use vplan_check::tool::table::{TaskVerb, ToolClass as Row, kept, task_word};
 use vplan_check::tool::{Form, is_installed, layers, name, started};
 
 /// Classifies a command.

@@ -1,7 +1,8 @@
 //! The changes for which checks run: sets of files by language, and `code`, everything but prose.
 
-use crate::prelude::*;
-use crate::tree::is_prose;
+use crate::check::{ProposedCheck, ProposedCondition};
+use crate::tree::{RepositoryTree, is_prose};
+use vplan_check::tool::table::{self};
 
 /// The condition of a command: that of its source, else the set of its row.
 pub fn condition(paths: &[String], set: &'static str, tree: &RepositoryTree) -> ProposedCondition {

@@ -1,8 +1,12 @@
 //! Expressions of GitHub workflows (`${{ … }}`, `if:`) and of GitLab's rules (`$NAME =~ /…/`), with what
 //! is known of a run for a change. One grammar reads both.
 
-use crate::prelude::*;
-use vplan_front::tree::{self, TreeKey};
+use crate::tree::scalar;
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
+use vplan_base::diagnostic::Diagnostics;
+use vplan_base::source::{Source, Sources};
+use vplan_front::tree::{self, TreeKey, TreeNode};
 
 /// The longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 4096;

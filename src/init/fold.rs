@@ -1,7 +1,10 @@
 //! One check for the same work: folding by key.
 
+use crate::check::{CheckKey, Folded, ProposedCheck};
+use crate::found::CommandOrigin;
 use crate::manifests::USUAL;
-use crate::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_check::Kind;
 
 /// The most feature sets of one work.
 const MAX_FEATURES: usize = 3;

@@ -1,6 +1,9 @@
 //! A command that a source of the repository declares: what every reader returns.
 
-use crate::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use vplan_base::path::RepoPath;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

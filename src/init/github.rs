@@ -5,9 +5,17 @@ mod matrix;
 mod steps;
 
 use crate::expression::{Scope, Value};
-use crate::prelude::*;
+use crate::found::{Place, SourceReading};
+use crate::shell;
+use crate::sink::{Script, Sink};
+use crate::tree::{DataFile, Keys, RepositoryTree, scalar, scalars};
+use crate::variables::Variables;
 pub(crate) use matrix::{is_foreign, odd_words};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use vplan_base::path::RepoPath;
 use vplan_front::tree::TreeKey;
+use vplan_front::tree::TreeNode;
 
 /// The folders of workflows; the first that has files holds.
 pub(crate) const FOLDERS: &[&str] = &[

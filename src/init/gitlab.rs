@@ -3,10 +3,16 @@
 mod config;
 
 use crate::expression::{Scope, Value};
+use crate::found::{Place, SourceReading};
 use crate::github::{is_foreign, odd_words};
-use crate::prelude::*;
+use crate::sink::{Script, Sink};
+use crate::tree::{Keys, RepositoryTree, scalar, scalars};
+use crate::words::{listed, words_of};
 use crate::{globs, shell};
 use config::{Config, Job, flat};
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
+use vplan_front::tree::TreeNode;
 
 /// Reads the pipeline of a repository.
 pub fn read(tree: &RepositoryTree, files: &[RepoPath]) -> SourceReading {

@@ -1,7 +1,9 @@
 //! Patterns of paths in CI configurations, as globs of vplan. Where one cannot be translated, the
 //! result selects more, never less.
 
-use crate::prelude::*;
+use std::collections::BTreeSet;
+use vplan_base::glob::Glob;
+use vplan_base::path::RepoPath;
 
 /// Whether a path is one of globs; what is no glob has none.
 pub(crate) fn any_of<T: AsRef<str>>(globs: &[T]) -> impl Fn(&RepoPath) -> bool + use<T> {

@@ -1,9 +1,18 @@
 //! Reads hooks: pre-commit and prek, lefthook, husky and other git hooks, lint-staged.
 
-use crate::kinds::Kind;
-use crate::prelude::*;
+use crate::found::{CommandOrigin, Place, SourceCommand, SourceReading};
+use crate::kinds::{KINDS, Kind};
+use crate::shell::ShellScope;
+use crate::tree::{DataFile, Keys, RepositoryTree, scalar, scalars};
+use crate::words::{listed, quoted};
+use crate::{shell, tasks};
+use std::collections::BTreeSet;
+use vplan_base::glob::{Glob, escape};
+use vplan_base::path::RepoPath;
+use vplan_base::word::count;
+use vplan_check::tool::table::{self};
 use vplan_front::picomatch;
-use vplan_front::tree::TreeKey;
+use vplan_front::tree::{TreeKey, TreeNode};
 
 /// The word in whose place a hook manager puts the changed files.
 pub const CHANGED: &str = "{changed}";

@@ -1,6 +1,7 @@
 //! The kinds of files that declare commands, by the table of tools.
 
-use crate::prelude::*;
+use std::sync::LazyLock;
+use vplan_check::tool::table::columns;
 
 /// A kind of file that declares commands: of CI, of hooks, of a task runner. Lists are words of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

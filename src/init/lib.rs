@@ -24,7 +24,6 @@ mod kinds;
 pub mod makefile;
 mod manifests;
 mod names;
-mod prelude;
 pub mod proposal;
 mod rank;
 mod shell;

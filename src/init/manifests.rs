@@ -1,9 +1,17 @@
 //! What manifests declare where CI and hooks name nothing: tasks by their names, and the usual
 //! commands of a language.
 
-use crate::prelude::*;
+use crate::found::{CommandOrigin, Place, SourceCommand, SourceReading, Task};
+use crate::kinds::KINDS;
+use crate::tree::RepositoryTree;
+use crate::words::{is_listed, words_of};
 use crate::{tasks, workspace};
-use vplan_check::tool::table::Language;
+use std::collections::BTreeSet;
+use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
+use vplan_check::Kind;
+use vplan_check::tool::table;
+use vplan_check::tool::table::{Language, TaskVerb, task_word};
 
 /// The text that `npm init` writes where there is no test.
 const NO_TEST: &str = "no test specified";

@@ -1,7 +1,8 @@
 //! The names of checks: of the task or tool; where two would be equal with the folder, what is
 //! different in their words, the step, a number.
 
-use crate::prelude::*;
+use crate::check::ProposedCheck;
+use std::collections::BTreeSet;
 
 /// The most characters that tell a check from others of its name.
 const MAX_MARK: usize = 24;

@@ -1,13 +1,19 @@
 //! Proposes a contract: sources, classes, folding, order, conditions, names, text.
 
 use crate::account::{Account, shorten};
-use crate::check::CommandClass;
+use crate::check::{CheckKey, CommandClass, ProposedCheck, ProposedCondition, Uncovered};
 use crate::classify::classify;
+use crate::found::{CommandOrigin, NotRead, Place, SourceCommand, SourceReading};
 use crate::github::{self, ELSEWHERE};
-use crate::prelude::*;
+use crate::tree::RepositoryTree;
+use crate::words::is_listed;
 use crate::{circleci, conditions, fold, gitlab, hooks, manifests, names, rank, text, workspace};
+use std::collections::{BTreeMap, BTreeSet};
 use vplan_base::command::Command;
-use vplan_check::tool::table::list_of;
+use vplan_base::path::RepoPath;
+use vplan_base::word::visible;
+use vplan_check::Kind;
+use vplan_check::tool::table::{TaskVerb, list_of, task_word};
 
 /// Maximum depth of commands that replace others.
 const MAX_DEPTH: usize = 3;

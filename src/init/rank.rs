@@ -1,6 +1,10 @@
 //! Which checks are kept where there are too many, and in which order they run.
 
-use crate::prelude::*;
+use crate::check::{CheckKey, ProposedCheck};
+use crate::found::Place;
+use crate::words::listed;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_check::Kind;
 
 /// The most checks of a proposal.
 pub const BUDGET: usize = 14;

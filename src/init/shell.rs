@@ -7,10 +7,14 @@
 mod scope;
 mod words;
 
-use crate::prelude::*;
+use crate::found::{CommandEnding, Place, SourceCommand};
+use crate::words::{listed, of_shell};
 use scope::Filled;
 pub use scope::{ShellScope, ShellValue};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use vplan_base::path::RepoPath;
+use vplan_check::tool::table::ToolClass;
 use words::{Kind, Token, one_line};
 
 /// What shell text does.

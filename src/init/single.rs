@@ -1,7 +1,9 @@
 //! Reads one configuration on its own, for `vplan import`.
 
-use crate::prelude::*;
+use crate::found::{CommandOrigin, SourceReading};
+use crate::tree::RepositoryTree;
 use crate::{github, gitlab, hooks, tasks};
+use vplan_base::path::RepoPath;
 
 pub use super::kinds::{KINDS, Kind};
 

@@ -1,9 +1,14 @@
 //! Where a CI reader puts the commands and the parts that it does not read: each once, however many
 //! cells of a matrix have it.
 
-use crate::prelude::*;
+use crate::found::{CommandEnding, CommandOrigin, NotRead, Place, SourceCommand, SourceReading};
 use crate::shell::{self, ShellScope, ShellValue};
+use crate::variables::Variables;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::path::RepoPath;
+use vplan_check::Kind;
 use vplan_check::tool::matched::read;
+use vplan_check::tool::table::{TaskVerb, ToolClass, task_word};
 
 /// What all commands of a script share.
 #[derive(Clone, Debug, Default)]

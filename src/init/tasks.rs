@@ -3,11 +3,16 @@
 //! Files are read by line patterns or as data. What cannot be read leaves a task without commands,
 //! and the task is kept as its source starts it.
 
-use crate::kinds::Kind;
-use crate::prelude::*;
+use crate::found::{CommandOrigin, Place, SourceCommand, Task};
+use crate::kinds::{KINDS, Kind};
+use crate::shell;
+use crate::shell::ShellScope;
+use crate::tree::{DataFile, Keys, RepositoryTree};
+use crate::words::{listed, words_of};
+use vplan_base::path::RepoPath;
 use vplan_check::tool::matched::read as read_command;
 use vplan_check::tool::table::kept;
-use vplan_front::tree::{TreeKey, TreeValue};
+use vplan_front::tree::{TreeKey, TreeNode, TreeValue};
 
 mod lines;
 pub(crate) mod tox;

@@ -1,11 +1,18 @@
 //! Writes the contract of a proposal.
 
 use crate::account::{Account, place, short};
-use crate::prelude::*;
+use crate::check::{ProposedCheck, ProposedCondition};
+use crate::conditions;
+use crate::globs::any_of;
+use crate::hooks::CHANGED;
 use crate::rank::with_needs;
+use crate::tree::RepositoryTree;
 use crate::workspace::{self, FOLDER, NAME, SHARED};
-use vplan_base::command::{Command, Env, Piece, to_text};
-use vplan_base::word::{Word, quote_literal, quote_string};
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::command::{Command, Env, Piece, is_env_name, to_text};
+use vplan_base::glob::Glob;
+use vplan_base::source::{Source, Sources};
+use vplan_base::word::{Word, quote_literal, quote_string, visible};
 use vplan_lang::command::parse_command;
 use vplan_lang::layout::{Formatted, reformat};
 use vplan_lang::parse::ParserCaps;

@@ -1,9 +1,16 @@
 //! The files of a repository that say how it is verified, as read before anything is decided.
 
-use crate::prelude::*;
+use crate::found::Place;
+use crate::globs::any_of;
+use crate::kinds::KINDS;
+use crate::words::{is_listed, listed};
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::diagnostic::Diagnostics;
 use vplan_base::index::Index as _;
+use vplan_base::path::RepoPath;
+use vplan_base::source::{Source, Sources};
 use vplan_base::span;
-use vplan_front::tree::{self, TreeKey, TreeValue};
+use vplan_front::tree::{self, TreeKey, TreeNode, TreeValue};
 
 /// A repository: its tracked files by path, and the text of those that may declare something.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,8 @@
 //! Variables of CI jobs: which of them a check needs.
 
-use crate::prelude::*;
 use crate::shell::{ShellValue, names};
+use crate::words::is_listed;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The variables of a job, from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,14 @@
 //! Workspaces: the checks that are the same for each of their packages are one, over their rows.
 
-use crate::prelude::*;
+use crate::check::{CheckKey, ProposedCheck, ProposedCondition};
+use crate::conditions;
+use crate::found::Task;
+use crate::tree::RepositoryTree;
+use std::collections::{BTreeMap, BTreeSet};
+use vplan_base::glob::escape;
 use vplan_base::hole::as_part_of_name;
+use vplan_base::path::RepoPath;
+use vplan_base::word::has_word;
 use vplan_base::workspace::{FoundMembers, Manifest, WorkspaceQuery};
 use vplan_front::workspace::{WorkspaceFiles, read};
 

@@ -1,10 +1,8 @@
 //! Finds the folders that contracts ask for, and lowers the files with them.
 
-use crate::packages::{self, Manifests};
+use crate::packages::{self, ListError, Manifests, files_here};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use vplan_base::diagnostic::{Code, Diagnostic, Diagnostics};
 use vplan_base::folders::{EachQuestion, FolderAnswers, FolderQuery};
 use vplan_base::nearest::nearest;
@@ -18,10 +16,8 @@ use vplan_contract::error::{EACH_EMPTY, EACH_MEMBER, EACH_WORKSPACE};
 use vplan_front as front;
 use vplan_front::workspace::{Workspace, WorkspaceFault, WorkspaceRemark};
 use vplan_git::Git;
-use vplan_git::error::GitError;
 use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, DirectoryNames};
-use vplan_os::files::walk;
 
 /// The files of the repository cannot be listed, so its folders are not known.
 pub const FOLDERS: Code = Code("vplan::load::folders");
@@ -29,23 +25,6 @@ pub const FOLDERS: Code = Code("vplan::load::folders");
 /// Maximum number of rounds for the questions of one file: an `each` inside another one has its
 /// question only after the outer one is answered.
 const ROUNDS: usize = 8;
-
-/// The reason why files cannot be listed.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ListError {
-    #[error("there is no git")]
-    NoGit,
-    #[error(transparent)]
-    Git(#[from] GitError),
-    #[error("{0}")]
-    Walk(Arc<io::Error>),
-}
-
-impl From<io::Error> for ListError {
-    fn from(error: io::Error) -> Self {
-        Self::Walk(Arc::new(error))
-    }
-}
 
 /// The source of folder names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -422,14 +401,6 @@ impl<'a> Folders<'a> {
             dir = dir.join(name).ok()?;
         }
         None
-    }
-}
-
-/// Lists the files of the work tree that git tracks, or neither tracks nor ignores; without git all.
-pub(crate) fn files_here(root: &Path, git: Option<&Git>) -> Result<Vec<RepoPath>, ListError> {
-    match git {
-        Some(git) => Ok(git.files_present()?),
-        None => Ok(walk(root, &RepoPath::root())?),
     }
 }
 

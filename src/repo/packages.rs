@@ -1,18 +1,37 @@
 //! Reads the packages of workspaces, in the work tree or in a commit.
 
-use crate::folders::{ListError, files_here};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use vplan_base::path::RepoPath;
 use vplan_base::workspace::{Manifest, WorkspaceQuery};
 use vplan_front::workspace::{self, Workspace, WorkspaceFault, WorkspaceFiles};
 use vplan_git::Git;
+use vplan_git::error::GitError;
 use vplan_git::object::Oid;
 use vplan_os::files::beneath::{Beneath, ReadError};
+use vplan_os::files::walk;
 
 /// Size limit of a manifest, in bytes.
 const LARGEST: u64 = 4 << 20;
+
+/// The reason why files cannot be listed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ListError {
+    #[error("there is no git")]
+    NoGit,
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("{0}")]
+    Walk(Arc<io::Error>),
+}
+
+impl From<io::Error> for ListError {
+    fn from(error: io::Error) -> Self {
+        Self::Walk(Arc::new(error))
+    }
+}
 
 /// The manifests of a work tree.
 pub(crate) struct Manifests<'a> {
@@ -75,4 +94,12 @@ fn decoded(content: Vec<u8>) -> Result<String, ReadError> {
         return Err(ReadError::TooLarge(LARGEST));
     }
     String::from_utf8(content).map_err(|_| ReadError::System("it is not UTF-8".to_owned()))
+}
+
+/// Lists the files of the work tree that git tracks, or neither tracks nor ignores; without git all.
+pub(crate) fn files_here(root: &Path, git: Option<&Git>) -> Result<Vec<RepoPath>, ListError> {
+    match git {
+        Some(git) => Ok(git.files_present()?),
+        None => Ok(walk(root, &RepoPath::root())?),
+    }
 }

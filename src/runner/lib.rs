@@ -21,6 +21,7 @@ pub mod remote;
 mod remote_try;
 pub mod reports;
 pub mod sandbox;
+mod sandbox_error;
 mod sealed;
 mod services;
 pub mod session;

@@ -1,7 +1,7 @@
 //! Determines what a step with declared reads may read: files of the repository, toolchains, and
 //! the values of `reads`.
 
-use crate::sandbox::SandboxError;
+use crate::sandbox_error::{MOST_RULES, SandboxError};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, ResolveFlags, fstat, statat};
 use rustix::io::Errno;
@@ -21,8 +21,6 @@ use vplan_reuse::key::depends_on;
 
 /// Maximum number of rules for single files without a note.
 pub(crate) const MANY_RULES: usize = 1_000;
-/// Maximum number of rules for single files.
-pub(crate) const MOST_RULES: usize = 10_000;
 /// Maximum number of cached names in folders.
 const MOST_LISTED: usize = 200_000;
 

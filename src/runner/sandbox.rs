@@ -2,11 +2,11 @@
 //! and its temporary folder.
 
 use crate::readable::{
-    Listings, MANY_RULES, MOST_RULES, Private, ReadRule, for_sealed, in_repository, let_read,
-    let_read_outside, single_files,
+    Listings, MANY_RULES, Private, ReadRule, for_sealed, in_repository, let_read, let_read_outside,
+    single_files,
 };
+use crate::sandbox_error::SandboxError::{self, *};
 use crate::sealed::{Products, exists};
-use SandboxError::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use vplan_base::glob::Glob;
 use vplan_base::path::RepoPath;
-use vplan_base::word::{visible, visible_path};
+use vplan_base::word::visible;
 use vplan_check::confine::{Confined, Confinement, Guarantee, SandboxLevel};
 pub use vplan_os::environment::{CONFINED, TEMPORARY};
 use vplan_os::hard_links::linked_elsewhere;
-use vplan_os::outside::{Outside, ReadsError};
+use vplan_os::outside::Outside;
 use vplan_os::process::confine::{Confine, SEALING, Writable, devices};
 pub use vplan_os::process::guarantees::lacking;
 use vplan_os::process::program::{Root, SearchPath};
@@ -39,57 +39,6 @@ pub struct Sandbox {
     /// The devices that every step may write to, likewise.
     devices: OnceLock<Vec<Writable>>,
     listings: Listings,
-}
-
-/// The reason why a step cannot be confined, or its products not be copied.
-#[derive(Debug, thiserror::Error)]
-pub enum SandboxError {
-    #[error("what confines it cannot be made: {0}")]
-    Unmade(io::Error),
-    #[error("there is no temporary folder for it: {0}")]
-    NoTemporary(String),
-    #[error("its temporary folder cannot be opened: {0}")]
-    TemporaryUnopened(io::Error),
-    #[error("its temporary folder would be in what it reads: set TMPDIR to another one")]
-    TemporaryRead,
-    #[error("`env {0}` names another temporary folder than the one that it gets")]
-    TemporaryNamed(&'static str),
-    #[error("the files that it may change cannot be listed: {0}")]
-    LinksUnlisted(io::Error),
-    #[error("`{}` has {names} names, and not all of them lie in what it may change: remove the file, or allow the folder of the others with `--sandbox-store`", visible_path(.path))]
-    Linked { path: PathBuf, names: u64 },
-    #[error(
-        "it may change `{0}`, and a sealed step changes no file in the root of the repository: name a folder"
-    )]
-    RootFile(RepoPath),
-    #[error("`{}` would let it change `{}`, which no confined step may", visible(.0.text()), .1)]
-    Reserved(Glob, RepoPath),
-    #[error("`{}` leads over the link `{}`", visible(.0.text()), .1)]
-    OverLink(Glob, RepoPath),
-    #[error("`{}` needs the root of the repository to be writable, and with it all that is in it: name a folder", visible(.0.text()))]
-    WholeRoot(Glob),
-    #[error("it would read all of `{}`, and a sealed step has one of its own", visible_path(.0))]
-    PrivatePlace(PathBuf),
-    #[error(
-        "{0} single files are selected for it to read, more than {MOST_RULES}: write a glob for whole folders (`src/**`)"
-    )]
-    ManyRules(usize),
-    #[error("`{0}` cannot be listed: {1}")]
-    Unlisted(RepoPath, io::Error),
-    #[error("`{}` cannot be opened for it: {}", visible_path(.0), .1)]
-    Unopened(PathBuf, io::Error),
-    #[error("`{0}`, which it made, is in what no confined step may change")]
-    ProductReserved(RepoPath),
-    #[error(
-        "`{0}`, which it made, is a link to `{1}`, which leads elsewhere than to a file that it could have made"
-    )]
-    ProductElsewhere(RepoPath, String),
-    #[error("`{0}`, which it made, cannot be copied: {1}")]
-    ProductUncopied(RepoPath, io::Error),
-    #[error(transparent)]
-    Reads(#[from] ReadsError),
-    #[error(transparent)]
-    System(#[from] io::Error),
 }
 
 /// A remark about a step's confinement: its kind, and one line for people.

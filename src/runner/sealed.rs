@@ -6,7 +6,7 @@
 //! repository.
 
 use crate::readable::ReadRule;
-use crate::sandbox::SandboxError::{self, *};
+use crate::sandbox_error::SandboxError::{self, *};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

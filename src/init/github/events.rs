@@ -1,7 +1,10 @@
 //! The events that start a workflow: whether it verifies a change, and for which files.
 
 use crate::globs;
-use crate::prelude::*;
+use crate::globs::any_of;
+use crate::tree::{DataFile, Keys, RepositoryTree};
+use crate::words::listed;
+use vplan_base::path::RepoPath;
 
 /// The events that come with a change, in the order in which they are preferred: what only a push
 /// starts comes after the change.

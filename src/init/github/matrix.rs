@@ -1,7 +1,8 @@
 //! The cells of a job's matrix and how ordinary each of them is.
 
 use crate::expression::{Entries as Cell, Scope, Value, get};
-use crate::prelude::*;
+use crate::words::{is_listed, listed};
+use vplan_front::tree::TreeNode;
 
 /// The most cells of a matrix.
 const MAX_CELLS: usize = 256;

@@ -2,8 +2,14 @@
 
 use super::{Flow, Reader, given};
 use crate::expression::Value;
-use crate::prelude::*;
+use crate::found::Place;
 use crate::shell::ShellValue as Variable;
+use crate::tree::{Keys, scalar};
+use crate::words::listed;
+use std::rc::Rc;
+use vplan_base::path::RepoPath;
+use vplan_check::tool::table::{self};
+use vplan_front::tree::TreeNode;
 
 /// Programs that read a step's text and are no shell.
 const OTHER_SHELLS: &str = "pwsh powershell python cmd node perl ruby";

@@ -1,9 +1,13 @@
 //! GitLab's configuration: the files that include each other. What a job extends and what `!reference`
 //! names is looked up where it is, so that each text keeps its place.
 
-use crate::prelude::*;
+use crate::sink::Sink;
+use crate::tree::{DataFile, Keys, RepositoryTree, scalar, scalars};
+use crate::words::is_listed;
+use std::collections::BTreeSet;
 use std::slice;
-use vplan_front::tree::{TreeKey, TreeValue};
+use vplan_base::path::RepoPath;
+use vplan_front::tree::{TreeKey, TreeNode, TreeValue};
 
 /// The tag of a reference, as a key (see [`Tree::read_into`]).
 const REFERENCE: &str = "!reference";

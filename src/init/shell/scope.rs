@@ -1,7 +1,11 @@
 //! The words of shell text with their variables put in.
 
 use super::words::{name_of, one_line, piece};
-use crate::prelude::*;
+use crate::words::{is_listed, quoted};
+use std::collections::BTreeMap;
+use vplan_base::command::is_env_name;
+use vplan_base::path::RepoPath;
+use vplan_check::tool::table::columns;
 
 /// What is known of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! Splits shell text into words and operators, and words into pieces. Any text is accepted.
 
-use crate::prelude::*;
+use regex::Regex;
+use std::sync::LazyLock;
+use vplan_base::command::is_env_name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -1,8 +1,12 @@
 //! Task files that are programs, read by line patterns: makefiles, `noxfile.py`, justfiles and
 //! Rakefiles.
 
+use crate::found::Task;
 use crate::makefile::{self, MakefileLine};
-use crate::prelude::*;
+use crate::words::{listed, quoted, words_of};
+use regex::{Captures, Regex};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 type Pattern = LazyLock<Option<Regex>>;
 pub(super) type Variables = BTreeMap<String, String>;

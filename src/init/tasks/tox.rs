@@ -1,9 +1,12 @@
 //! The environments of tox, of its three formats.
 
 use super::lines::{Variables, filled as put_in};
+use crate::found::Task;
 use crate::makefile::lines;
-use crate::prelude::*;
-use vplan_front::tree::TreeValue;
+use crate::tree::{DataFile, Keys};
+use crate::words::quoted;
+use std::collections::BTreeMap;
+use vplan_front::tree::{TreeNode, TreeValue};
 
 /// The most names that one pattern generates.
 const MAX_NAMES: usize = 256;

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use step_inputs::{Made, Open, Pending, StepInputs};
-use unsteady::Unsteady;
+use unsteady::{MOST_PRODUCTS, MOST_WRITTEN, Unsteady};
 use vplan_base::canon::Digest;
 use vplan_base::glob::Selection;
 use vplan_base::path::RepoPath;
@@ -56,11 +56,6 @@ use vplan_reuse::key::{JUDGING, KeyOrder, Parts, all_of, depends_on};
 use vplan_reuse::own_output::{inherited, may_be_output};
 use vplan_reuse::shared::SharedParts;
 use vplan_run::record::{Confirmation, StepRecord};
-
-/// The most `produces` files that are kept with a pass.
-const MOST_PRODUCTS: usize = 20_000;
-/// Maximum number of ignored files that a pass may have changed and still be kept.
-const MOST_WRITTEN: usize = 40_000;
 
 /// The state of reuse in one run. The threads of steps query it, the executor updates it.
 pub struct RunCache<'a> {

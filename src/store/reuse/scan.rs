@@ -1,7 +1,7 @@
 //! Digests the files that a step depends on, whether git knows them or not.
 
 use super::content::{Read, Unread, permissions, read_one};
-use super::unsteady::Unsteady;
+use super::unsteady::{MOST_FILES, Unsteady};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,6 @@ use vplan_os::watches::ToldChange;
 use vplan_reuse::key::{FileSet, Print};
 use vplan_reuse::own_output::TouchedFile;
 
-/// Maximum number of files that are scanned for one step.
-pub const MOST: usize = 1_000_000;
 /// Below this many files, threads cost more than they bring.
 const SMALL: usize = 64;
 /// Once so many files were found, what is left is walked in parallel.
@@ -255,7 +253,7 @@ pub fn scan(
     wanted: &[Selection],
     stats: &mut StatCacheStats,
 ) -> Result<Scanned, Unsteady> {
-    at_most(MOST, place, wanted, stats)
+    at_most(MOST_FILES, place, wanted, stats)
 }
 
 fn at_most(
@@ -411,8 +409,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Adds the files of the folders of a snapshot of which it knows all files, and returns the
-    /// others, to be listed: what is ignored is no part of it.
+    /// Adds the files of the folders that the snapshot knows completely, and returns its other
+    /// folders, to be listed. Ignored files are not part of it.
     fn snapshot(&mut self, tree: &Snapshot) -> Result<Vec<(RepoPath, bool)>, Unsteady> {
         let mut open = Vec::new();
         for (folder, stamp) in tree.whole_folders() {
@@ -459,8 +457,7 @@ impl<'w> Walk<'w> {
         Ok(open)
     }
 
-    /// Adds a file of the snapshot of which that has no metadata: a symlink, one that was just
-    /// written.
+    /// Adds a file for which the snapshot has no metadata: a symlink, or one that was just written.
     fn add_file(&mut self, path: RepoPath, counts: bool) -> Result<(), Unsteady> {
         match self.place.beneath.status(&path) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(()),
@@ -678,7 +675,7 @@ mod tests {
         }
 
         fn scan(&self, globs: &[&str]) -> Result<InputScan, Unsteady> {
-            self.scan_at_most(MOST, globs)
+            self.scan_at_most(MOST_FILES, globs)
         }
 
         fn scan_at_most(&self, most: usize, globs: &[&str]) -> Result<InputScan, Unsteady> {

@@ -1,6 +1,5 @@
 //! The reasons why it is not known what a step rests on or leaves.
 
-use super::{MOST_PRODUCTS, MOST_WRITTEN, scan};
 use std::io;
 use std::path::PathBuf;
 use vplan_base::path::RepoPath;
@@ -12,12 +11,19 @@ use vplan_os::outside::ReadsError;
 use vplan_os::process::program::message_of;
 use vplan_reuse::decide::NoReuseReason;
 
+/// Maximum number of files that are scanned for one step.
+pub(super) const MOST_FILES: usize = 1_000_000;
+/// The most `produces` files that are kept with a pass.
+pub(super) const MOST_PRODUCTS: usize = 20_000;
+/// Maximum number of ignored files that a pass may have changed and still be kept.
+pub(super) const MOST_WRITTEN: usize = 40_000;
+
 /// The reason why no earlier pass can replace a step, or why its pass is not kept. Safe to print.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsteady {
     #[error("its `inputs` select no file")]
     NoFiles,
-    #[error("more than {} files are selected", scan::MOST)]
+    #[error("more than {} files are selected", MOST_FILES)]
     TooManyFiles,
     /// A path, and what the system refuses.
     #[error("`{0}` cannot be {1}: {why}", why = message_of(.2))]
