@@ -36,7 +36,7 @@ pub const SARIF: OutputTarget = OutputTarget::new("--sarif", |text| {
 /// The page of a run.
 pub const PAGE: OutputTarget = OutputTarget::new("--html", |text| {
     std::str::from_utf8(text).is_ok_and(|text| {
-        text.starts_with("<!DOCTYPE html>\n") && text.contains(" \u{b7} vplan</title>\n<style>")
+        text.starts_with("<!DOCTYPE html>") && text.contains(" \u{b7} vplan</title><style>")
     })
 });
 
