@@ -313,7 +313,7 @@ exit_codes! {
 
 /// A word of a document, which any version of vplan or any other program may have written: one of
 /// the vocabulary, or other text. Reading accepts any text, so that a record with a later version's
-/// word can be shown; decisions use [`Open::known`]. It compares and serialises as text.
+/// word can be shown; decisions use [`Open::to_known`]. It compares and serialises as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Open<T> {
     /// A word of the vocabulary.

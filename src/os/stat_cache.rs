@@ -148,7 +148,7 @@ impl StatCacheStats {
         self.digest_near(path, stamp, &mut 0)
     }
 
-    /// Returns the digest as [`Stats::digest`] does, for paths requested in byte order: `near` is
+    /// Returns the digest as [`StatCacheStats::digest`] does, for paths requested in byte order: `near` is
     /// the position of the last one, at first 0.
     pub fn digest_near(&self, path: &[u8], stamp: &StatStamp, near: &mut usize) -> Option<Digest> {
         if let Some((known, digest)) = self.learned.get(path) {

@@ -256,7 +256,7 @@ impl KeyOrder {
         all_before(&self.direct, step)
     }
 
-    /// Like [`Order::before`], without steps that only prepare: their outputs are inputs like any
+    /// Like [`KeyOrder::before`], without steps that only prepare: their outputs are inputs like any
     /// other.
     pub fn bound_before(&self, step: StepIndex) -> BTreeSet<StepIndex> {
         all_before(&self.bound, step)

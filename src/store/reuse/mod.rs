@@ -170,7 +170,7 @@ impl<'a> RunCache<'a> {
         Self { sharing, ..self }
     }
 
-    /// Whether [`Recall::look`] is needed before a try of this step.
+    /// Whether [`RunCache::find_pass`] is needed before a try of this step.
     pub fn concerns(&self, step: &Step, attempt: u32) -> bool {
         attempt == 1 && eligible(step).is_ok()
     }
