@@ -100,7 +100,7 @@ pub struct TestCounts {
     pub passed: u64,
     /// Skipped.
     pub skipped: u64,
-    /// Besides these: announced without an outcome, which a plug-in may have taken out.
+    /// Announced without an outcome, in addition to these: a plug-in may have taken them out.
     #[serde(skip_serializing_if = "is_default")]
     pub unshown: u64,
 }

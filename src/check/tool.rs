@@ -146,6 +146,10 @@ fn is_dry(layer: &Layer) -> bool {
     if is_manager && layer.role == LayerRole::Plain && layer.arguments.iter().any(runs) {
         return true;
     }
+    let dry: Vec<&str> = table::dry(&layer.program).collect();
+    if dry.is_empty() {
+        return false;
+    }
     let values = launch::values_of(&layer.program);
     // just passes on what follows its recipe.
     let is_passed_on = |word: &String| {
@@ -162,7 +166,7 @@ fn is_dry(layer: &Layer) -> bool {
         let options = letters.map(|letter| format!("-{letter}"));
         let options = options.take_while(|option| !values.contains(&option.as_str()));
         let mut given = [word.clone()].into_iter().chain(with_value).chain(options);
-        given.any(|given| table::dry(&layer.program).any(|dry| table::fits(dry, &given)))
+        given.any(|given| dry.iter().any(|dry| table::fits(dry, &given)))
     })
 }
 

@@ -103,7 +103,7 @@ impl SourceCommand {
         format!("{} {:?} {:?}", self.dir, self.env, self.words)
     }
 
-    /// The same, however a package starts its program; and without variables, which stands for any.
+    /// The same, however a package starts its program; and without variables, for any of them.
     pub(crate) fn identities(&self) -> [String; 2] {
         let mut one = self.clone();
         if let Some(program) = one.words.first_mut() {

@@ -432,6 +432,15 @@ pub struct Step {
 pub const MAY_CHANGE: Row = Row::Writes;
 
 impl Step {
+    /// Calls `ask` with the words of its command, lossily decoded; with none if it has no command.
+    pub fn with_words<T>(&self, ask: impl FnOnce(&[&str]) -> T) -> T {
+        let argv = self.argv.iter().flatten();
+        let argv: Vec<_> = argv
+            .map(|w| String::from_utf8_lossy(w.as_bytes()))
+            .collect();
+        ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
+    }
+
     /// Returns the globs of what it makes and removes: `produces`, `cleans` and its report.
     pub fn products(&self) -> impl Iterator<Item = &Glob> {
         let report = self.report.iter().map(|report| &report.glob);

@@ -12,12 +12,7 @@ use vplan_plan::{Plan, Step};
 
 /// Whether a command of a step only lists or shows tests.
 fn is_dry(step: &Step) -> bool {
-    let words = step.argv.iter().flatten();
-    let words: Vec<_> = words
-        .map(|w| String::from_utf8_lossy(w.as_bytes()))
-        .collect();
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    parts(&words).iter().any(Invocation::is_dry)
+    step.with_words(parts).iter().any(Invocation::is_dry)
 }
 
 /// Makes the caveat about checks with the verb `test`, of the contract or of a request, that passed and whose output shows no test that

@@ -21,7 +21,6 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use vplan_base::canon::Digest;
-use vplan_base::word::Word;
 use vplan_check::Kind;
 use vplan_check::agreement::{nothing, silence};
 use vplan_check::commands::parts;
@@ -649,7 +648,7 @@ fn formats(step: &Step) -> Expected {
                 .map(|name| resolve_name(name, step.kind))
                 .unwrap_or_default(),
         ),
-        (None, _) => with_words(step, |words| guessed(words, step.kind)),
+        (None, _) => step.with_words(|words| guessed(words, step.kind)),
     }
 }
 
@@ -668,7 +667,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
                 .copied()
                 .find(|f| f.is_written_by(&run))
         };
-        with_words(step, written).map(|f| f.id)
+        step.with_words(written).map(|f| f.id)
     };
     let format = match step.explicit_format() {
         Some(name) => Some(&**name),
@@ -676,7 +675,7 @@ fn read_as(step: &Step, evidence: &mut Evidence) {
     };
     let of_nothing = || {
         let read = |words: &[&str]| nothing(&Invocation::parse(words), step.kind, evidence);
-        with_words(step, read)
+        step.with_words(read)
     };
     let reading = format.and_then(|format| silence(format, step.kind, evidence));
     evidence.reading = reading.or_else(of_nothing).map(Box::new);
@@ -688,23 +687,13 @@ const NOT_FOUND: i32 = 127;
 /// Explains why a shell does not find a script that is there.
 fn not_found(root: &Path, step: &Step) -> Option<SpawnError> {
     let dir = root.join(step.dir.to_os());
-    let started = with_words(step, parts);
+    let started = step.with_words(parts);
     let words = started.iter().flat_map(Invocation::words);
     // To open a pipe would wait for its other end.
     let mut files = words
         .map(|word| dir.join(word))
         .filter(|path| path.is_file());
     files.find_map(|path| carriage_return(&path))
-}
-
-fn with_words<T>(step: &Step, ask: impl FnOnce(&[&str]) -> T) -> T {
-    let argv: Vec<_> = step
-        .argv
-        .iter()
-        .flatten()
-        .map(|w| String::from_utf8_lossy(Word::as_bytes(w)))
-        .collect();
-    ask(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>())
 }
 
 /// Converts to whole milliseconds.

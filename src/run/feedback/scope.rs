@@ -83,13 +83,7 @@ fn says_what_is_verified(plan: &Plan, path: &str) -> bool {
 }
 
 fn keeps(step: &Step, path: &RepoPath) -> bool {
-    let argv: Vec<_> = step
-        .argv
-        .iter()
-        .flatten()
-        .map(|w| String::from_utf8_lossy(w.as_bytes()))
-        .collect();
-    let run = Invocation::parse(&argv.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
+    let run = step.with_words(Invocation::parse);
     path.below(&step.dir).is_some()
         && run
             .programs()

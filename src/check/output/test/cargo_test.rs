@@ -197,7 +197,7 @@ impl CargoTest {
                 "failures:" => run.zone = Zone::Heading { good: false },
                 "successes:" => run.zone = Zone::Heading { good: true },
                 _ => {
-                    // `test a ... ok` behind what a test printed.
+                    // `test a ... ok` after what a test printed.
                     if line.contains("test ") && line.contains(" ... ") {
                         run.named = run.named.saturating_add(1);
                     }

@@ -320,7 +320,7 @@ impl Reader for Pytest {
             [b'=', b'=' | b' ', ..] => return self.banner(line),
             [b'!', b'!' | b' ', ..] => {
                 let why = line.trim_matches('!').trim();
-                // `pytest.exit` with code 0 says so behind the summary.
+                // `pytest.exit` with code 0 says so after the summary.
                 if let Some(last) = self.last.as_mut().filter(|_| self.open == 0)
                     && starts(why, &["_pytest.outcomes.Exit", "KeyboardInterrupt"])
                 {
